@@ -10,10 +10,12 @@ from typing import Any, cast
 import pytest
 
 from frontdesk import events
+from frontdesk.clock import AccountDay
 from frontdesk.db.engine import write_alone
 from frontdesk.eligibility import derive_due, list_history
-from frontdesk.eligibility.model import DERIVATION_CLIENT
+from frontdesk.eligibility.model import DERIVATION_CLIENT, MemberFilter
 from frontdesk.eligibility.people import find_eligibility
+from frontdesk.eligibility.reading import list_records
 from frontdesk.worker.background import CoverageDeriver
 from tests.conftest import SetClock
 from tests.factories import NOW
@@ -174,6 +176,23 @@ def test_the_history_knows_the_days_before_and_after_a_gap(desk: Desk) -> None:
         ask = partial(find_eligibility, external_id=KEY, account_id=None)
         found = {each: desk.db.ask(partial(ask, on=each)).eligible for each in expected}
         assert found == expected
+
+
+def test_a_member_is_eligible_by_all_coverages_before_a_worker_derives_it(desk: Desk) -> None:
+    change(desk, HLT_ENDS, HLT.replace("20260101", "20270301"))
+    account_id, (plan_id, *_) = desk.customer.account_id, desk.customer.plan_ids
+
+    def listed(day: str) -> list[bool]:
+        filter_ = MemberFilter(account_id, plan_id, eligible_on=day)
+        today = AccountDay(day, day)
+        page, _ = desk.db.ask(partial(list_records, filter_=filter_, size=10, day=today))
+        return [each["eligible"] for each in page]
+
+    for day in ("2026-11-20", "2027-03-02"):
+        assert listed("2026-06-01") == [True]
+        assert listed("2027-02-01") == []
+        assert listed("2027-03-01") == [True]
+        on(desk, day)
 
 
 def test_members_are_derived_in_pages_with_events_and_in_the_audit_trail(desk: Desk) -> None:

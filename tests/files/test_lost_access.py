@@ -177,11 +177,7 @@ def test_a_plan_of_twelve_members(desk: Desk, left_out: int, state: str) -> None
 
 @pytest.mark.parametrize(
     ("content", "code"),
-    [
-        (csv_of([]), "no_rows"),
-        (b"[]", "no_rows"),
-        (file_834().encode(), "too_many_lose_access"),
-    ],
+    [(csv_of([]), "no_rows"), (b"[]", "no_rows"), (file_834().encode(), "too_many_lose_access")],
 )
 def test_an_empty_full_file_ends_nobody(desk: Desk, content: bytes, code: str) -> None:
     load_first(desk)

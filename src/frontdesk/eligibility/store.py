@@ -6,7 +6,7 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Row, exists, func, literal, select, tuple_
+from sqlalchemy import ColumnElement, Row, exists, func, literal, null, select, tuple_
 
 from frontdesk.clock import account_day
 from frontdesk.config import Uniqueness
@@ -28,7 +28,8 @@ DIGESTS = ("person_digest", "family_digest")  # that similar members share
 MOST_RELATIVES = 100  # that are looked at of a family
 _OWN = ("id", "account_id", "plan_id", "uniqueness_scope", "merged_into", "updated_at")
 _READ = (*_OWN, *STORED_COLUMNS, *DIGESTS)
-_RECORD = tuple(members.c[name] for name in (*_OWN, "created_at", *STORED_FIELDS, "email_folded"))
+_OF_RECORD = ("created_at", *STORED_FIELDS, "email_folded", "coverages", "expiry_before_absence")
+_RECORD = tuple(members.c[name] for name in (*_OWN, *_OF_RECORD))
 _SHOWN = [column for column in members.c if column.name not in ("row_digest", *DIGESTS)]
 
 # Neither withdrawn nor merged.
@@ -238,7 +239,7 @@ def list_records(
     tx: Tx, filter_: model.MemberFilter, *, until_id: int | None, limit: int
 ) -> list[Values]:
     """The members that the filter wants, by column, in id order up to an id (None: to the plan's
-    last).
+    last). With a day, also those that keep coverages, whatever their days.
     """
     place = _range(tx, _OF_PLAN, filter_.plan_id, after_id=filter_.after_id, until_id=until_id)
     is_own = members.c.account_id + 0 == filter_.account_id
@@ -247,7 +248,9 @@ def list_records(
         query = query.where(members.c.updated_at >= filter_.updated_since)
     if (day := filter_.eligible_on) is not None:
         is_open = members.c.expiry_date.is_(None) | (members.c.expiry_date >= day)
-        query = query.where(members.c.effective_date <= day, is_open)
+        # The days of a member with coverages are more than those of its record.
+        has_more = members.c.coverages.is_not(null())
+        query = query.where(((members.c.effective_date <= day) & is_open) | has_more)
     return [dict(row) for row in tx.execute(query).mappings()]
 
 
