@@ -29,7 +29,7 @@ OPEN: Sequence[OpenCause] = (
         # docs/file-formats.md, CSV: an empty cell leaves the stored value, and is warned of once that
         # day has come.
         "a table takes an announced end back by an empty cell",
-        r"^not given \| table \| .*listed from to open -> (unchanged|updated)$",
+        r"^not given \| table \| .*listed (as of a later day, )?from to open -> (unchanged|updated)$",
         History(
             families=(Family(),),
             rounds=(Round(7, (Event("leave", lag=45),)), Round(7, (Event("reinstate"),))),
