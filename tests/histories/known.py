@@ -36,6 +36,16 @@ OPEN: Sequence[OpenCause] = (
             habits=Habits(form=TABLE, has_expiry=True),
         ),
     ),
+    OpenCause(
+        # The begin of the coverage of its line in force comes before DTP*303 (docs/834.md).
+        "a begin by DTP*303 while a coverage that ends is in force",
+        r"^gained \| change 834 \| .*021 from to open -> updated$",
+        History(
+            families=(Family(),),
+            rounds=(Round(7, (Event("leave", lag=12),)), Round(3, (Event("rehire", lag=45),))),
+            habits=Habits(begin_by="303"),
+        ),
+    ),
 )
 
 LATER_LIST = Habits(form=TABLE, lists="next month")

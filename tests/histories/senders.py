@@ -29,7 +29,7 @@ FULL = "full 834"
 TABLE = "table"
 LISTED_AFTER_END = timedelta(days=31)
 OPEN_ENROLMENT_MONTHS = (11, 12)
-WAYS = {"code": "REF*0F+person_code", "card": "REF*23", "relationship": "REF*0F+relationship"}
+WAYS = {"code": "REF*0F+person_code", "card": "REF*23"}
 LINES = {"Gold": "HLT*Gold", "Silver": "PPO*Silver", "Teeth": "DEN*Teeth"}
 
 
