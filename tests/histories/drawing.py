@@ -42,7 +42,7 @@ HABITS: Choices = {
     "has_dental": (True, False),
     "dental_end_by": ("349", "357"),
     "purpose": ("RX", "4"),
-    "identify": ("code", "code", "card", "card", "relationship"),
+    "identify": ("code", "card"),
     "names_plans": (False, False, True),
     "all_homes": (True, False),
     "newborn": ("", "BABY BOY", "Newborn"),

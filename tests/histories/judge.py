@@ -147,12 +147,15 @@ class _Trial:
         self._owners: dict[int, Person] = {}  # by the member's id
         self._descriptions: dict[Person, set[tuple[str, str]]] = {}  # first names and birth dates
         self._number = 0
+        self._is_cancelled = False
         self._last: dict[int, Mapping[str, Any]] = {}  # the members after the last file
 
     def violations(self) -> Iterator[Violation]:
         """Play the history. Each violation comes before the next file is loaded."""
         yield from self._send_files()
         for round_ in self._history.rounds:
+            if self._is_cancelled:
+                return  # what was told and what is stored differ from now on
             yield from self._pass_days(round_.gap)
             self._world.today = self._day
             for event in round_.events:
@@ -168,7 +171,7 @@ class _Trial:
         for sender in self._senders:
             self._clock.advance(60)
             sent = sender.write(self._day)
-            if sent is not None:
+            if sent is not None and not self._is_cancelled:
                 yield from self._load(sent)
 
     def _load(self, sent: SentFile) -> Iterator[Violation]:
@@ -179,7 +182,8 @@ class _Trial:
         self._number += 1
         is_held = file.state is FileState.HELD
         if is_held:
-            file = desk.approve(file) if self._history.approves else desk.cancel(file)
+            self._is_cancelled = not self._history.approves
+            file = desk.cancel(file) if self._is_cancelled else desk.approve(file)
         report = desk.report(file)
         after = self._last = self._stored()
         self._find_owners(after, sent)

@@ -29,11 +29,21 @@ OPEN: Sequence[OpenCause] = (
         # docs/file-formats.md, CSV: an empty cell leaves the stored value, and is warned of once that
         # day has come.
         "a table takes an announced end back by an empty cell",
-        r"^not given \| table \| .*listed from to open -> (unchanged|updated)$",
+        r"^not given \| table \| .*listed (as of a later day, )?from to open -> (unchanged|updated)$",
         History(
             families=(Family(),),
             rounds=(Round(7, (Event("leave", lag=45),)), Round(7, (Event("reinstate"),))),
             habits=Habits(form=TABLE, has_expiry=True),
+        ),
+    ),
+    OpenCause(
+        # The begin of the coverage of its line in force comes before DTP*303 (docs/834.md).
+        "a begin by DTP*303 while a coverage that ends is in force",
+        r"^gained \| change 834 \| .*021 from to open -> updated$",
+        History(
+            families=(Family(),),
+            rounds=(Round(7, (Event("leave", lag=12),)), Round(3, (Event("rehire", lag=45),))),
+            habits=Habits(begin_by="303"),
         ),
     ),
 )

@@ -29,7 +29,7 @@ FULL = "full 834"
 TABLE = "table"
 LISTED_AFTER_END = timedelta(days=31)
 OPEN_ENROLMENT_MONTHS = (11, 12)
-WAYS = {"code": "REF*0F+person_code", "card": "REF*23", "relationship": "REF*0F+relationship"}
+WAYS = {"code": "REF*0F+person_code", "card": "REF*23"}
 LINES = {"Gold": "HLT*Gold", "Silver": "PPO*Silver", "Teeth": "DEN*Teeth"}
 
 
@@ -44,7 +44,7 @@ class Habits:
     or INS03 of a coverage that was never effective. reinstate_by, audit_by: INS03; `025 HD` is 025
     with a coverage. has_dental: other coverages are sent too. dental_end_by: the qualifier of their
     end. purpose: BGN08 of a full 834. identify: the number of a person (card), or that of the
-    family with the code of the person (code) or its relationship. names_plans: HD04 of a change 834
+    family with the code of the person (code). names_plans: HD04 of a change 834
     names the plan. all_homes: dependents have an address. newborn: the first name of a child
     without one.
 
@@ -174,11 +174,9 @@ class Sender:
 
     def key(self, enrolment: Enrolment) -> str:
         """The external_id."""
-        way = self._habits.identify
-        if way == "card":
+        if self._habits.identify == "card":
             return enrolment.card
-        last = f"R{enrolment.relation}" if way == "relationship" else enrolment.code
-        return f"{enrolment.family}-{last}"
+        return f"{enrolment.family}-{enrolment.code}"
 
     # Change 834
 
@@ -353,7 +351,7 @@ class Sender:
         rows = []
         self._listed_day = self._day_of_list()
         last_day = self._day
-        if self._listed_day > self._day:
+        if self._listed_day > self._day and any(map(self._stretch_listed, self._own())):
             last_day = self._listed_day - timedelta(days=1)
         for enrolment in self._own():
             stretch = self._stretch_listed(enrolment)
