@@ -264,9 +264,9 @@ def test_a_changed_row_reopens_and_null_and_one_with_a_date_says_when_access_end
 @pytest.mark.parametrize(
     ("before", "after", "counts"),
     [
-        ("2027-06-30", "2027-06-30", {"unchanged": 1, "reopened": 1, "gained": 1}),
+        ("2027-06-30", "2027-06-30", {"unchanged": 1, "reopened": 1, "gained": 1, "warned": 1}),
         ("2026-11-25", ENDED, {"unchanged": 2, "warned": 1}),
-        ("9999-12-31", None, {"unchanged": 1, "reopened": 1, "gained": 1}),
+        ("9999-12-31", None, {"unchanged": 1, "reopened": 1, "gained": 1, "warned": 1}),
     ],
 )
 def test_access_gets_back_the_end_that_it_had_unless_that_is_past(

@@ -95,13 +95,13 @@ def test_the_sentence_says_how_many_of_which_plan_on_which_days_and_why(desk: De
     assert said in (file.problem or {})["message"]
     hints = {line["external_id"]: line["hint"] for line in desk.report(file)}
     assert hints["E00000"] == (
-        "The last day of access would be 2026-10-31, by the dates of their rows."
+        "The last day of access would be 2026-10-31, by the dates of the row."
     )
     assert hints["E00012"] == (
-        "The last day of access would be 2026-12-31, by the dates of their rows."
+        "The last day of access would be 2026-12-31, by the dates of the row."
     )
     assert hints["E00029"] == (
-        "The last day of access would be 2026-11-20, because the file omits them."
+        "The last day of access would be 2026-11-20, because the file omits the member."
     )
 
 
@@ -349,6 +349,20 @@ def test_other_people_than_the_stored_ones_hold_a_file(desk: Desk) -> None:
         ("would_be_other", "first_name_changed")
     }
     assert desk.approve(held).codes == {"first_name_changed": 10}
+
+
+@ON_SQLITE
+def test_a_column_of_last_names_that_was_sorted_alone_holds_a_file(desk: Desk) -> None:
+    names = ["Adams", "Brook", "Castle", "Dunn", "Ellis", "Frost", "Gray", "Hill", "Irwin", "Jones"]
+    people = [row(n, first_name=f"Robin{'abcdefghij'[n]}", last_name=names[-n]) for n in range(10)]
+    desk.load(csv_of(people))
+    in_order = sorted(each["last_name"] for each in people)
+    sorted_alone = zip(people, in_order, strict=True)
+    held = desk.load(csv_of(each | {"last_name": name} for each, name in sorted_alone))
+    assert (held.problem or {})["code"] == "too_many_other_people"
+    assert {line["code"] for line in desk.report(held)} == {"last_name_changed"}
+    hyphenated = [each | {"last_name": f"{each['last_name']}-Lee"} for each in people]
+    assert desk.load(csv_of(hyphenated)).state == "done"
 
 
 @ON_SQLITE

@@ -1,57 +1,26 @@
 """Histories that were found, as tests (CONTRIBUTING.md, A family history).
 
-`KEPT` are those without a violation: repaired, or found to be at risk. `OPEN` are those that still
-violate a law: the cause is known, and other tests pass over its kind.
+`KEPT` are those that violated a law, or were found to be at risk.
 """
 
-import re
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
-
 from tests.histories.drawing import History
-from tests.histories.judge import Violation
 from tests.histories.senders import FULL, TABLE, Habits
 from tests.histories.world import Event, Family, Round
-
-
-class OpenCause(NamedTuple):
-    """Why histories still violate a law: a pattern of the kinds of violations, and the shortest of the
-    histories.
-    """
-
-    cause: str
-    pattern: str
-    history: History
-
-
-OPEN: Sequence[OpenCause] = (
-    OpenCause(
-        # docs/file-formats.md, CSV: an empty cell leaves the stored value, and is warned of once that
-        # day has come.
-        "a table takes an announced end back by an empty cell",
-        r"^not given \| table \| .*listed (as of a later day, )?from to open -> (unchanged|updated)$",
-        History(
-            families=(Family(),),
-            rounds=(Round(7, (Event("leave", lag=45),)), Round(7, (Event("reinstate"),))),
-            habits=Habits(form=TABLE, has_expiry=True),
-        ),
-    ),
-    OpenCause(
-        # The begin of the coverage of its line in force comes before DTP*303 (docs/834.md).
-        "a begin by DTP*303 while a coverage that ends is in force",
-        r"^gained \| change 834 \| .*021 from to open -> updated$",
-        History(
-            families=(Family(),),
-            rounds=(Round(7, (Event("leave", lag=12),)), Round(3, (Event("rehire", lag=45),))),
-            habits=Habits(begin_by="303"),
-        ),
-    ),
-)
 
 LATER_LIST = Habits(form=TABLE, lists="next month")
 NAMES_PLANS = Habits(names_plans=True, has_hd=False)
 WIDOW = (Event("die", lag=-60, variant=3),)
 KEPT: dict[str, History] = {
+    "a table takes an announced end back by an empty cell": History(
+        families=(Family(),),
+        rounds=(Round(7, (Event("leave", lag=45),)), Round(7, (Event("reinstate"),))),
+        habits=Habits(form=TABLE, has_expiry=True),
+    ),
+    "a begin by DTP*303 while a coverage that ends is in force": History(
+        families=(Family(),),
+        rounds=(Round(7, (Event("leave", lag=12),)), Round(3, (Event("rehire", lag=45),))),
+        habits=Habits(begin_by="303"),
+    ),
     "a newborn gets a name": History(
         families=(Family(spouse=True),),
         rounds=(Round(7, (Event("birth"),)), Round(30, (Event("name_child"),))),
@@ -121,8 +90,3 @@ KEPT: dict[str, History] = {
         rounds=(Round(7, (Event("leave"),)), Round(30, (Event("reinstate"),))),
     ),
 }
-
-
-def unexpected(violations: Iterable[Violation]) -> list[Violation]:
-    """The violations whose cause is not known."""
-    return [each for each in violations if not any(re.search(of.pattern, each.kind) for of in OPEN)]

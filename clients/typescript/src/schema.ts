@@ -996,6 +996,7 @@ export interface components {
                 would_move?: number;
                 would_be_similar?: number;
                 would_be_other?: number;
+                would_be_later?: number;
                 kept?: number;
                 refused?: number;
                 skipped?: number;
@@ -2817,7 +2818,7 @@ export interface components {
         /** @description Format of the report; jsonl by default. */
         report_format: "csv" | "jsonl";
         /** @description Only lines with this outcome. */
-        report_outcome: "created" | "updated" | "unchanged" | "moved" | "ended" | "reopened" | "restored" | "withdrawn" | "would_end" | "would_lose" | "would_move" | "would_be_similar" | "would_be_other" | "kept" | "refused" | "skipped" | "warned" | "lost" | "gained";
+        report_outcome: "created" | "updated" | "unchanged" | "moved" | "ended" | "reopened" | "restored" | "withdrawn" | "would_end" | "would_lose" | "would_move" | "would_be_similar" | "would_be_other" | "would_be_later" | "kept" | "refused" | "skipped" | "warned" | "lost" | "gained";
         /** @description Only lines with this code. */
         report_code: string;
         /** @description Only rows of the member with exactly this `external_id`. */
@@ -4745,6 +4746,8 @@ export interface operations {
              *     - `identity_conflict`: The stored member with this external_id is another person, by name, birth date, sex, role or family: correct the record, rename the stored member if its number was given to somebody new, or name members in another way.
              *     - `dob_changed`: The row has another birth date than the stored member. Everything else agrees, so it counts as the same person.
              *     - `first_name_changed`: The row has another first name than the stored member. Everything else agrees, so it counts as the same person.
+             *     - `last_name_changed`: The row has another last name than the stored member. It counts as the same person, but so many such rows may have shifted against the identifiers.
+             *     - `begins_after_today`: The row begins after today, and the member has access today, which does not end the day before.
              *     - `gender_unknown`: DMG03 is none of F, M and U: a new member is stored as unknown, a stored one keeps its gender.
              *     - `added_and_ended`: The 834 adds the member (INS03 = 021), and ends every coverage that counts.
              *     - `untidy_file`: The file has small faults with a clear meaning, which the hint names: an 834 wrong counts, a table its header again between the rows, which is skipped, …
@@ -4759,6 +4762,8 @@ export interface operations {
              *     - `leaves_plan`: The member would leave another plan of the account.
              *     - `ends_on_first_day`: The access would end before it begins, so it ends on its first day.
              *     - `stays_until_then`: The dates of the row begin later: the access that is in force stays until the day before.
+             *     - `end_stays`: The row has no expiry_date, and the stored one, which is still to come, stays: to clear it, send the column with \N (JSON: null).
+             *     - `too_many_coverages`: With the row the member would have more than 40 coverages that are not over: the sender has to end those that the member has no more.
              *     - `other_coverage_open`: The row ends or removes a coverage, and the access goes on by another one. If that has ended too, the sender has to end it.
              *     - `dependents_stay`: The 834 ends a subscriber, and dependents of the family keep their access: the sender has to end them too, if it has to end.
              *     - `death_reported`: The 834 has a date of death (INS12), and does not end the member: the sender has to end it.

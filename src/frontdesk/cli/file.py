@@ -224,9 +224,7 @@ def report(  # noqa: PLR0913 - one parameter per option
 
 @commands.standalone("approve", "7")
 def approve(file_id: FileId) -> Output:
-    """Let a held file continue: it moves the members of other plans that it lists, and ends those
-    that a full file omits.
-    """
+    """Let a held file or undo continue. An approval covers what its sentence and its report show."""
     return _act_on(file_id, actions.approve_file)
 
 
@@ -474,6 +472,8 @@ def _problem_lines(file: model.EligibilityFile, problem: Mapping[str, Any]) -> l
         )
         again = "Load the file with a mapping: frontdesk file load … --mapping F"
         return [*lines, again if file.dry_run else accept]
+    if file.state is model.FileState.CANCELLED:
+        return lines
     only_cancelled = code == codes.files.OVERTAKEN and file.mode is not FileMode.CHANGE
     if not file.needs_approval or only_cancelled:
         return [*lines, *filter(None, [command_for(code.remedy if code else None, ids)])]

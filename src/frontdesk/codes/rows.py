@@ -89,6 +89,17 @@ FIRST_NAME_CHANGED = _row(
     "as the same person.",
     field="first_name",
 )
+LAST_NAME_CHANGED = _row(
+    "last_name_changed",
+    "The row has another last name than the stored member. It counts as the same person, but so many "
+    "such rows may have shifted against the identifiers.",
+    field="last_name",
+)
+BEGINS_AFTER_TODAY = _row(
+    "begins_after_today",
+    "The row begins after today, and the member has access today, which does not end the day before.",
+    field="effective_date",
+)
 GENDER_UNKNOWN = _row(
     "gender_unknown",
     "DMG03 is none of F, M and U: a new member is stored as unknown, a stored one keeps its gender.",
@@ -133,6 +144,18 @@ ENDS_ON_FIRST_DAY = _row(
 STAYS_UNTIL_THEN = _row(
     "stays_until_then",
     "The dates of the row begin later: the access that is in force stays until the day before.",
+    field="effective_date",
+)
+END_STAYS = _row(
+    "end_stays",
+    "The row has no expiry_date, and the stored one, which is still to come, stays: to clear it, send "
+    r"the column with \N (JSON: null).",
+    field="expiry_date",
+)
+TOO_MANY_COVERAGES = _row(
+    "too_many_coverages",
+    "With the row the member would have more than 40 coverages that are not over: the sender has to "
+    "end those that the member has no more.",
     field="effective_date",
 )
 OTHER_COVERAGE_OPEN = _row(

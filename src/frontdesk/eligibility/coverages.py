@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from frontdesk.eligibility.days import OPEN, day_after, day_before
 
-# Past coverages beyond these are forgotten, the oldest first.
+# Past coverages beyond these are forgotten, the oldest first. A row that leaves as many others is
+# refused.
 MOST_COVERAGES = 40
 
 Values = Mapping[str, Any]
@@ -284,7 +285,7 @@ class _Changing:
             if any(each.coverage.line for each in self._entries):
                 return  # a day of all coverages begins none of them
             self._entries = []
-        begin = change.begin or self._begin_of(change.line) or change.begin_else
+        begin = change.begin or self._begin_of(change) or change.begin_else
         end = change.end or OPEN
         if end < begin:
             self.is_inverted = True
@@ -303,14 +304,15 @@ class _Changing:
         self._entries = [each for each in self._entries if not is_replaced(each)]
         self._entries.append(_Entry(new, is_stated=True, is_set=True))
 
-    def _begin_of(self, line: str) -> str:
+    def _begin_of(self, change: CoverageChange) -> str:
         """The begin of the coverage of the line that is in force, else of the next; "" without
-        either.
+        either. One that ends before the day of the change does not go on by it.
         """
+        day = max(self._today, change.begin_else)
         begins = [
             each.coverage.begin
             for each in self._entries
-            if each.coverage.is_of(line) and self._last_day(each) >= self._today
+            if each.coverage.is_of(change.line) and self._last_day(each) >= day
         ]
         in_force = [begin for begin in begins if begin <= self._today]
         return max(in_force, default="") or min(begins, default="")

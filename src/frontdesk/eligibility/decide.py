@@ -422,8 +422,9 @@ class ChunkState:
             and submission.action is Action.ENROL
         ):
             warnings += (MemberWarning.of(codes.warnings.PLAN_INACTIVE),)
-        if self.access.is_still_ended(submission, values):
-            warnings += (MemberWarning.of(codes.warnings.STILL_ENDED),)
+        end_warning = self.access.end_warning(submission, values)
+        if end_warning is not None:
+            warnings += (end_warning,)
         if "metadata" in record.given:
             # Keys in another order are no change: the answer has the order sent, the store keeps
             # the order of the history.

@@ -13,6 +13,7 @@ from frontdesk import codes
 from frontdesk.clock import AccountDay
 from frontdesk.codes import Code
 from frontdesk.eligibility.coverages import (
+    MOST_COVERAGES,
     Coverage,
     apply_changes,
     as_stored,
@@ -26,10 +27,12 @@ from frontdesk.eligibility.days import OPEN
 from frontdesk.eligibility.fields import INVERTED_DATES
 from frontdesk.eligibility.model import Action, MemberWarning, Submission
 from frontdesk.eligibility.persons import Values
+from frontdesk.errors import fault_of
 
 # Marks a member that was ended by absence, and keeps its earlier expiry_date. A record with an
 # expiry_date clears the mark: from then on the end is the sender's own (docs/decisions/0091).
 BEFORE_ABSENCE = "expiry_before_absence"
+_TOO_MANY_COVERAGES = fault_of(codes.rows.TOO_MANY_COVERAGES)
 DATES = frozenset(("effective_date", "expiry_date"))
 
 
@@ -117,6 +120,20 @@ class RowAccess:
         day = self._file.day if self._file else self._today(submission)
         return bool(end <= max(day, values["effective_date"]))
 
+    def end_warning(self, submission: Submission, values: Values) -> MemberWarning | None:
+        """What a record without an end has to be told of the stored end: that it has come, or, of
+        the row of a table, that it is still to come and stays.
+        """
+        if self.is_still_ended(submission, values):
+            return MemberWarning.of(codes.warnings.STILL_ENDED)
+        is_table = submission.file_id is not None and submission.context.person is None
+        says_none = (
+            submission.action is Action.ENROL and "expiry_date" not in submission.record.given
+        )
+        if is_table and says_none and values["expiry_date"] is not None:
+            return MemberWarning.of(codes.rows.END_STAYS)
+        return None
+
     def _today(self, submission: Submission) -> str:
         return self._days[submission.account_id].earliest
 
@@ -131,6 +148,10 @@ class RowAccess:
             faults = (*record.faults, INVERTED_DATES)
             return submission._replace(record=replace(record, faults=faults))
         coverages = applied.coverages
+        if len(simplified(coverages, today) if coverages else ()) > MOST_COVERAGES:
+            record = submission.record
+            faults = (*record.faults, _TOO_MANY_COVERAGES)
+            return submission._replace(record=replace(record, faults=faults))
         if not coverages or (values is None and applied.leaves_first_day):
             return submission
         warnings = []

@@ -114,8 +114,8 @@ def _reasons_of_rows(
     if limits.broken_by(others - shown.get(codes.files.TOO_MANY_OTHER_PEOPLE, 0), rows):
         rule = limits.broken_by(others, rows)
         text = f"{others} of the file's {rows} rows describe other people than the stored members "
-        text += f"with their identifiers: {rule}. The rows may have shifted against the "
-        text += "identifiers, or two senders use the same numbers."
+        text += f"with their identifiers, or give them other last names: {rule}. The rows may have "
+        text += "shifted against the identifiers, or two senders use the same numbers."
         reasons.append(Reason(codes.files.TOO_MANY_OTHER_PEOPLE, text, others))
     similar = len(check.similar)
     if limits.broken_by(similar - shown.get(codes.files.TOO_MANY_SIMILAR, 0), rows):
@@ -179,8 +179,8 @@ def _loss_text(kinds: Counter[LossKind], of: int, whose: str, limits: Limits) ->
 
 def _days_of(kind: LossKind) -> str:
     if kind.returns:
-        return f"from {kind.first_day} to {day_before(kind.returns)} {kind.cause}"
-    return f"from {kind.first_day} on {kind.cause}"
+        return f"from {kind.first_day} to {day_before(kind.returns)} {kind.cause.of_many}"
+    return f"from {kind.first_day} on {kind.cause.of_many}"
 
 
 def _reasons_of_full_file(
@@ -197,9 +197,9 @@ def _reasons_of_full_file(
     later = tally.later_begins
     if limits.broken_by(later - shown.get(codes.files.BEGINS_LATER, 0), before):
         rule = limits.broken_by(later, before)
-        text = f"The access of {later} of the plan's {before} members would begin after today: "
-        text += f"{rule}. If the file is the list of a later day, load it with the mode change, "
-        text += "and the full one on its day."
+        text = f"{later} rows begin after today, for members who have access today, of the plan's "
+        text += f"{before}: {rule}. If the file is the list of a later day, load it with the mode "
+        text += "change, and the full one on its day."
         reasons.append(Reason(codes.files.BEGINS_LATER, text, later))
     missing = tally.missing
     if not missing or codes.files.TOO_MANY_ENDS in shown:
@@ -227,7 +227,7 @@ def list_affected(
     for members in _find_members(db, sorted(rows)):
         yield [_would_be_similar(member, rows[member.id]) for member in members]
     if forecast is not None:
-        yield from _batches(forecast.other_people(), LISTED_TOGETHER)
+        yield from _batches(forecast.lines(), LISTED_TOGETHER)
         yield from list_losses(forecast)
 
 
@@ -272,7 +272,7 @@ def _would_lose(pair: ForecastPair, loss: Loss) -> model.RowOutcome:
         message = f"The last day of access would be {loss.last_day}"
     else:
         message = f"There would be no access on {loss.first_day}, and none before"
-    message += f", {pair.cause}."
+    message += f", {pair.cause.of_one}."
     if loss.returns:
         message += f" It would return on {loss.returns}."
     fault = ("expiry_date", codes.rows.LOSES_ACCESS, message)

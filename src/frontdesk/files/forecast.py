@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
+from enum import Enum
 from typing import NamedTuple
 
 import orjson
@@ -18,13 +18,21 @@ from frontdesk.eligibility.access_days import AccessPair, Loss, Span, Spans, com
 from frontdesk.files import model
 
 
-class Cause(StrEnum):
-    """Why the access of a member changes, as a sentence goes on with it."""
+class Cause(Enum):
+    """Why access changes, as a sentence about one member goes on with it, and one about many."""
 
-    ABSENCE = "because the file omits them"
-    END = "because their rows end them"
-    DATES = "by the dates of their rows"
-    UNDO = "because the undo takes back what gave it"
+    ABSENCE = "because the file omits the member", "because the file omits them"
+    END = "because the row ends it", "because their rows end them"
+    DATES = "by the dates of the row", "by the dates of their rows"
+    UNDO = "because the undo takes back what gave it", "because the undo takes back what gave it"
+
+    @property
+    def of_one(self) -> str:
+        return self.value[0]
+
+    @property
+    def of_many(self) -> str:
+        return self.value[1]
 
 
 class ForecastPair(NamedTuple):
@@ -78,10 +86,9 @@ class Forecast:
     def __init__(self, scratch: Tx, today: str, shown_ids: Sequence[int] = ()) -> None:
         self.today = today
         self._pairs = Spill(scratch, "access_pairs")
-        self._lines = Spill(scratch, "other_people")
+        self._lines = Spill(scratch, "noted_lines")
         self._shown_ids = shown_ids
-        self._other_people = 0
-        self._later_begins = 0
+        self._counts = Counter[str]()  # of the lines, by outcome
         self._missing = 0
 
     def note_pairs(self, pairs: Iterable[ForecastPair]) -> None:
@@ -94,16 +101,12 @@ class Forecast:
             noted[member_id] = _joined(_unpacked(member_id, packed), noted[member_id])
         self._pairs.keep({member_id: _packed(pair) for member_id, pair in noted.items()})
 
-    def note_other_people(self, lines: Sequence[model.RowOutcome]) -> None:
-        """Keep lines about rows that are, or may be, about other people."""
-        numbers = range(self._other_people, self._other_people + len(lines))
-        self._lines.keep(
-            {number: orjson.dumps(tuple(line)) for number, line in zip(numbers, lines, strict=True)}
-        )
-        self._other_people += len(lines)
-
-    def note_later_begins(self, number: int) -> None:
-        self._later_begins += number
+    def note_lines(self, lines: Sequence[model.RowOutcome]) -> None:
+        """Keep lines about rows: WOULD_BE_OTHER or WOULD_BE_LATER."""
+        first = self._counts.total()
+        packed = (orjson.dumps(tuple(line)) for line in lines)
+        self._lines.keep(dict(enumerate(packed, first)))
+        self._counts.update(line.outcome for line in lines)
 
     def note_missing(self, pairs: Sequence[ForecastPair]) -> None:
         """Keep the pairs of members that a full file omits and ends."""
@@ -113,7 +116,9 @@ class Forecast:
     def tally(self) -> Tally:
         """The numbers of all pairs and lines so far."""
         tally = Tally(
-            other_people=self._other_people, later_begins=self._later_begins, missing=self._missing
+            other_people=self._counts[model.WOULD_BE_OTHER],
+            later_begins=self._counts[model.WOULD_BE_LATER],
+            missing=self._missing,
         )
         for pair in self.pairs():
             change = compare_access(*pair.access, self.today)
@@ -143,7 +148,7 @@ class Forecast:
             if compare_access(*pair.access, self.today).is_moved:
                 yield pair
 
-    def other_people(self) -> Iterator[model.RowOutcome]:
+    def lines(self) -> Iterator[model.RowOutcome]:
         return (model.RowOutcome(*orjson.loads(line)) for _, line in self._lines)
 
     def _is_shown(self, member_id: int) -> bool:
@@ -159,13 +164,15 @@ def _joined(first: ForecastPair, last: ForecastPair) -> ForecastPair:
 
 def _packed(pair: ForecastPair) -> bytes:
     before, after = ([tuple(span) for span in spans] for spans in pair.access)
-    return orjson.dumps((pair.external_id, pair.plan_id, before, after, pair.cause, pair.place))
+    return orjson.dumps(
+        (pair.external_id, pair.plan_id, before, after, pair.cause.name, pair.place)
+    )
 
 
 def _unpacked(member_id: int, packed: bytes) -> ForecastPair:
     external_id, plan_id, before, after, cause, place = orjson.loads(packed)
     access = AccessPair(_spans(before), _spans(after))
-    return ForecastPair(member_id, external_id, plan_id, access, Cause(cause), place)
+    return ForecastPair(member_id, external_id, plan_id, access, Cause[cause], place)
 
 
 def _spans(packed: Iterable[Sequence[str | int]]) -> Spans:

@@ -45,6 +45,7 @@ WOULD_LOSE = "would_lose"
 WOULD_MOVE = "would_move"
 WOULD_BE_SIMILAR = "would_be_similar"
 WOULD_BE_OTHER = "would_be_other"
+WOULD_BE_LATER = "would_be_later"
 # A member that a full file omits, and does not end because a refused row may be about it.
 KEPT = "kept"
 REFUSED = "refused"
@@ -53,7 +54,7 @@ WARNED = "warned"
 # Stored members that lose or gain days of access, whatever else happens to them.
 LOST = "lost"
 GAINED = "gained"
-HELD_LISTS = (WOULD_LOSE, WOULD_MOVE, WOULD_BE_SIMILAR, WOULD_BE_OTHER)
+HELD_LISTS = (WOULD_LOSE, WOULD_MOVE, WOULD_BE_SIMILAR, WOULD_BE_OTHER, WOULD_BE_LATER)
 # Every key of a file's counts, in the order in which they are shown. A row with a warning, and one
 # that takes or gives access, counts again.
 _OF_MEMBERS = (WOULD_END, *HELD_LISTS, KEPT)

@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from frontdesk import codes
+from frontdesk.codes import Code
 from frontdesk.db import Tx
 from frontdesk.eligibility.access_days import AccessPair, spans_of
 from frontdesk.eligibility.coverages import ChangeKind
 from frontdesk.eligibility.days import day_before
 from frontdesk.eligibility.dry_run import DryRun
 from frontdesk.eligibility.model import FIRST_DRY_RUN_ID, Action, Enrolled, MemberAccess, Submission
+from frontdesk.eligibility.persons import names_in
 from frontdesk.errors import Invalid
 from frontdesk.files import model
 from frontdesk.files.absence import access_after, find_missing, kept_line, would_end
@@ -125,22 +127,23 @@ def _note(
     """Note what the rows do to stored members."""
     decided = [row for row in rows if isinstance(row, model.ChunkRow)]
     pairs = []
-    others = []
-    later_begins = 0
+    lines = []
     for row, result in zip(decided, results, strict=True):
-        if _is_of_other_person(result):
-            others.append(_would_be_other(row, result))
-        if not isinstance(result, Enrolled) or row.submission.action is Action.COMPARE:
+        if row.submission.action is Action.COMPARE:
+            continue
+        other = _code_of_other_person(result)
+        if other is not None:
+            lines.append(_line(row, model.WOULD_BE_OTHER, other))
+        if not isinstance(result, Enrolled):
             continue
         if result.stored.is_new or result.stored.values["id"] >= FIRST_DRY_RUN_ID:
             continue
-        if is_full:
-            later_begins += _begins_later(row.submission, result, forecast.today)
+        if is_full and _begins_later(row.submission, result, forecast.today):
+            lines.append(_line(row, model.WOULD_BE_LATER, codes.rows.BEGINS_AFTER_TODAY))
         if result.access is not None:
             pairs.append(_pair_of(row, result, result.access))
     forecast.note_pairs(pairs)
-    forecast.note_other_people(others)
-    forecast.note_later_begins(later_begins)
+    forecast.note_lines(lines)
 
 
 def _pair_of(row: model.ChunkRow, result: Enrolled, access: AccessPair) -> ForecastPair:
@@ -167,23 +170,27 @@ def _begins_later(submission: Submission, result: Enrolled, today: str) -> bool:
     return bool(holding) and all(span.end != day_before(begin) for span in holding)
 
 
-def _is_of_other_person(result: Enrolled | Exception) -> bool:
-    if isinstance(result, Enrolled):
-        return any(each.code == codes.rows.FIRST_NAME_CHANGED for each in result.warnings)
+def _code_of_other_person(result: Enrolled | Exception) -> Code | None:
+    """The code that says why the row is, or may be, about another person; None if it is not."""
     if isinstance(result, Invalid):
-        return any(fault.code == codes.rows.IDENTITY_CONFLICT for fault in result.faults)
-    return False
+        is_other = any(fault.code == codes.rows.IDENTITY_CONFLICT for fault in result.faults)
+        return codes.rows.IDENTITY_CONFLICT if is_other else None
+    if not isinstance(result, Enrolled):
+        return None
+    if any(each.code == codes.rows.FIRST_NAME_CHANGED for each in result.warnings):
+        return codes.rows.FIRST_NAME_CHANGED
+    before, after = result.changes.get("last_name", (None, None))
+    if before and after and names_in(before).isdisjoint(names_in(after)):
+        return codes.rows.LAST_NAME_CHANGED
+    return None
 
 
-def _would_be_other(row: model.ChunkRow, result: Enrolled | Exception) -> model.RowOutcome:
-    is_refused = not isinstance(result, Enrolled)
-    code = codes.rows.IDENTITY_CONFLICT if is_refused else codes.rows.FIRST_NAME_CHANGED
-    fault = (code.field or "external_id", str(code), code.sentence)
+def _line(row: model.ChunkRow, outcome: str, code: Code) -> model.RowOutcome:
     return model.RowOutcome(
         place=row.place,
         external_id=row.external_id,
-        outcome=model.WOULD_BE_OTHER,
-        faults=[fault],
+        outcome=outcome,
+        faults=[(code.field or "external_id", str(code), code.sentence)],
         transaction_number=row.transaction_number,
         member_number=row.member_number,
     )
