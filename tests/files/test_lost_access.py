@@ -139,9 +139,11 @@ def test_a_census_of_next_year_takes_nothing_and_is_held_if_it_is_full(desk: Des
     held = desk.load(late, full=True)
     assert (held.state, (held.problem or {})["code"]) == ("held", "begins_later")
     said = (
-        "The access of 30 of the plan's 30 members would begin after today: more than 25, and more "
+        "30 rows begin after today, for members who have access today, of the plan's 30: more than "
     )
     assert said in str(held.problem)
+    assert held.counts == {"would_be_later": MANY}
+    assert {line["code"] for line in desk.report(held)} == {"begins_after_today"}
     assert "load it with the mode change" in str(held.problem)
     assert "lost" not in desk.approve(held).counts
 
@@ -165,6 +167,17 @@ def test_an_account_has_its_own_numbers(desk: Desk) -> None:
     with desk.db.write() as tx:
         set_file_settings(tx, desk.customer.account_id, most_percent=5)
     assert "more than 10, and more than 5 %" in str(desk.load(ended).problem)
+
+
+@ON_SQLITE
+@pytest.mark.parametrize("begin", ["31/12/2026", "30.11.2026", "2027-13-45", "next year"])
+def test_a_full_file_of_dates_that_cannot_be_read_is_no_list_of_a_later_day(
+    desk: Desk, begin: str
+) -> None:
+    load_first(desk)
+    rows = [row(n, effective_date=begin) for n in range(20)]
+    file = desk.load(csv_of([*rows, *map(row, range(20, 28))]), full=True)
+    assert file.counts == {"refused": 20, "unchanged": 8, "ended": 2, "lost": 2}
 
 
 @ON_SQLITE

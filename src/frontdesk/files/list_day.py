@@ -4,6 +4,8 @@ month, a census of an open enrolment (docs/files.md, Full files). Pure.
 
 from collections import Counter
 from collections.abc import Iterable
+from datetime import date
+from functools import lru_cache
 
 from frontdesk.eligibility.coverages import ChangeKind
 from frontdesk.mapping.model import Row
@@ -12,12 +14,22 @@ _DAY_LENGTH = len("2026-01-01")
 
 
 def begin_of(row: Row) -> str:
-    """The day on which the access of a row begins (`YYYY-MM-DD`), "" if it does not say."""
+    """The day on which the access of a row begins (`YYYY-MM-DD`), "" if it does not say so."""
     begins = [change.begin for change in row.context.coverages if change.kind is ChangeKind.SET]
     if begins:
         return min(begins)
     begin = row.values.get("effective_date")
-    return begin.strip()[:_DAY_LENGTH] if isinstance(begin, str) else ""
+    return _day(begin.strip()[:_DAY_LENGTH]) if isinstance(begin, str) else ""
+
+
+@lru_cache(maxsize=1024)  # most rows of a file begin on few days
+def _day(text: str) -> str:
+    """The text if it is a day, else "": the row will be refused for it."""
+    try:
+        is_day = date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return ""
+    return text if is_day else ""
 
 
 def likely_list_day(sample: Iterable[Row], today: str) -> str:
