@@ -4,7 +4,8 @@ members, whatever the cause (docs/files.md, Decide about a held file).
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from datetime import timedelta
+from typing import Any, cast
 
 import orjson
 import pytest
@@ -20,6 +21,7 @@ from frontdesk.files import set_file_settings
 from frontdesk.files.model import EligibilityFile
 from frontdesk.formats.model import FileMode
 from frontdesk.interface import present
+from tests.conftest import SetClock
 from tests.files.loading import COLUMNS, ON_SQLITE, Desk, csv_of, lines_of, row
 from tests.formats.reading import file_834, person
 
@@ -167,6 +169,17 @@ def test_an_account_has_its_own_numbers(desk: Desk) -> None:
     with desk.db.write() as tx:
         set_file_settings(tx, desk.customer.account_id, most_percent=5)
     assert "more than 10, and more than 5 %" in str(desk.load(ended).problem)
+
+
+def test_what_was_shown_is_what_a_late_approval_does(desk: Desk) -> None:
+    """Three weeks later the rows begin in the past; they still end nothing before that."""
+    load_first(desk)
+    held = desk.load(census(effective_date="2026-12-10"), full=True)
+    assert held.counts == {"would_be_later": MANY}
+    cast(SetClock, desk.clock).now += timedelta(days=40)
+    done = desk.approve(held)
+    assert (done.state, done.counts) == ("done", {"unchanged": MANY, "warned": MANY})
+    assert {str(each["effective_date"]) for each in desk.members().values()} == {"2026-01-01"}
 
 
 @ON_SQLITE

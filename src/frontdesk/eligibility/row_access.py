@@ -38,13 +38,16 @@ DATES = frozenset(("effective_date", "expiry_date"))
 
 class FileTerms(NamedTuple):
     """How the rows of a file are decided. `day` (`YYYY-MM-DD`) is the one for which it lists its
-    members. A full file is one with `may_reopen`: the dates of its rows are all, and a row without
-    an expiry_date opens the access of a member again that a full file ended, if the account allows
-    it. With `unless_changed_since`, a row of a member is refused that another than the file has
-    changed after that time.
+    members, `today` the one on which it began: what was shown then is what an approval means.
+
+    A full file is one with `may_reopen`: the dates of its rows are all, and a row without an
+    expiry_date opens the access of a member again that a full file ended, if the account allows it.
+    With `unless_changed_since`, a row of a member is refused that another than the file has changed
+    after that time.
     """
 
     day: str
+    today: str
     may_reopen: bool
     unless_changed_since: datetime | None = None
 
@@ -135,6 +138,8 @@ class RowAccess:
         return None
 
     def _today(self, submission: Submission) -> str:
+        if self._file is not None:
+            return self._file.today
         return self._days[submission.account_id].earliest
 
     def _by_coverages(self, submission: Submission, values: Values | None) -> Submission:

@@ -4,7 +4,7 @@ month, a census of an open enrolment (docs/files.md, Full files). Pure.
 
 from collections import Counter
 from collections.abc import Iterable
-from datetime import date
+from datetime import date, timedelta
 from functools import lru_cache
 
 from frontdesk.eligibility.coverages import ChangeKind
@@ -22,6 +22,10 @@ def begin_of(row: Row) -> str:
     return _day(begin.strip()[:_DAY_LENGTH]) if isinstance(begin, str) else ""
 
 
+def _in_a_year(today: str) -> str:
+    return (date.fromisoformat(today) + timedelta(days=366)).isoformat()
+
+
 @lru_cache(maxsize=1024)  # most rows of a file begin on few days
 def _day(text: str) -> str:
     """The text if it is a day, else "": the row will be refused for it."""
@@ -33,10 +37,10 @@ def _day(text: str) -> str:
 
 
 def likely_list_day(sample: Iterable[Row], today: str) -> str:
-    """The day after today on which most rows of a sample begin, "" without one."""
+    """The day after today, within a year, on which most rows of a sample begin; "" without one."""
     begins = [begin_of(row) for row in sample if not row.skipped]
     for day, count in Counter(begins).most_common(1):
-        if day > today and count > len(begins) / 2:
+        if today < day <= _in_a_year(today) and count > len(begins) / 2:
             return day
     return ""
 

@@ -272,13 +272,14 @@ def _placed(item: model.ChunkItem, row: Row | UnreadRows) -> model.ChunkItem:
     return item
 
 
-def file_terms(file: model.EligibilityFile) -> FileTerms:
-    """How the rows of the file are decided, in a load and in a dry run. A person who approves a
-    change file late means what it says of members that have stayed as they were.
+def file_terms(file: model.EligibilityFile, today: str) -> FileTerms:
+    """How the rows of the file, which began `today`, are decided in a load and in a dry run. A person
+    who approves a change file late means what it says of members that have stayed as they were.
     """
     is_late = file.approved and file.mode is FileMode.CHANGE
     return FileTerms(
         file.file_date or "",
+        today,
         may_reopen=file.mode is FileMode.FULL,
         unless_changed_since=file.created_at if is_late else None,
     )
@@ -326,7 +327,7 @@ class ChunkWriter:
         self, tx: Tx, submissions: Sequence[Submission], *, now: datetime
     ) -> Iterable[Enrolled | Exception]:
         """In the transaction of a chunk: decide the rows, and write the members."""
-        terms = file_terms(self._claim.file)
+        terms = file_terms(self._claim.file, self._today)
         if self._dry_run is not None:
             return self._dry_run.enrol(tx, submissions, now=now, file=terms)
         return eligibility.enrol(

@@ -55,7 +55,7 @@ def rehearse(claim: FileClaim, check: CheckResult, dry_run: DryRun, today: str) 
     if claim.file.dry_run:
         refused = _decide_rows(claim, check, forecast, writer.write)
     elif _has_news(check):
-        refused = _decide_rows(claim, check, forecast, partial(_decided, claim, dry_run))
+        refused = _decide_rows(claim, check, forecast, partial(_decided, claim, dry_run, today))
     if check.mode is FileMode.FULL:
         kept = kept_by_refused(claim, check, refused)
         _note_missing(claim, check, forecast, writer, kept)
@@ -104,7 +104,9 @@ def _refused_of(
             yield row.place
 
 
-def _decided(claim: FileClaim, dry_run: DryRun, rows: Sequence[model.ChunkItem]) -> Results:
+def _decided(
+    claim: FileClaim, dry_run: DryRun, today: str, rows: Sequence[model.ChunkItem]
+) -> Results:
     """The results of the rows that the database decides, without a report."""
     submissions = [row.submission for row in rows if isinstance(row, model.ChunkRow)]
     if not submissions:
@@ -113,7 +115,11 @@ def _decided(claim: FileClaim, dry_run: DryRun, rows: Sequence[model.ChunkItem])
     def decide(tx: Tx) -> Results:
         dry_run.begin_chunk()
         return dry_run.enrol(
-            tx, submissions, now=claim.clock(), file=file_terms(claim.file), counts_probes=False
+            tx,
+            submissions,
+            now=claim.clock(),
+            file=file_terms(claim.file, today),
+            counts_probes=False,
         )
 
     results = claim.db.ask(decide)
