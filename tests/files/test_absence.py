@@ -40,6 +40,15 @@ def test_a_full_file_ends_absent_members_of_its_plan_on_its_date_once(desk: Desk
     assert desk.load(present, full=True).counts == {"unchanged": 2, "refused": 1}
 
 
+def test_a_full_file_that_was_undone_says_nothing_of_the_size_of_the_plan(desk: Desk) -> None:
+    desk.load(csv_of(row(n) for n in range(40)), full=True)
+    few = csv_of(row(n) for n in range(8))
+    held = desk.load(few, full=True)
+    assert "less than half of the 40 rows of the last full one" in str(held.problem)
+    desk.undo(desk.approve(held))
+    assert desk.load(few, full=True).problem == held.problem
+
+
 def test_access_that_was_to_begin_later_ends_on_its_first_day_once_with_a_warning(
     desk: Desk,
 ) -> None:

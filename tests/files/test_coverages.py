@@ -252,12 +252,11 @@ def test_a_plan_of_the_coverage_changes_in_january(desk: Desk) -> None:
     assert stored(desk)["plan_id"] == other
 
 
-def test_a_return_after_the_plan_has_changed_is_under_the_plan_of_its_coverage(desk: Desk) -> None:
+def test_an_834_of_the_old_plan_leaves_the_coverage_of_the_new_one(desk: Desk) -> None:
     silver = HLT.replace("Gold", "Silver").replace("20260101", "20270101")
     change(desk, HLT_ENDS, silver, mapping=BY_PLAN)
     desk.load_834(person("Alex", "19780203", number="REF*17*02~"), purpose="RX")
-    assert on(desk, "2027-01-05") == 0
-    desk.post(external_id=KEY)
+    assert on(desk, "2027-01-05") == 1
     assert (stored(desk)["plan_id"], access(desk)) == (desk.customer.plan_ids[1], OPEN_2026)
 
 
@@ -495,6 +494,42 @@ def test_a_roster_of_another_plan_moves_its_members_on_its_day(desk: Desk) -> No
     assert (stored(desk, EMPLOYEE)["plan_id"], access(desk, EMPLOYEE)) == (gold, OPEN_2026)
     assert on(desk, "2026-12-01") == 1
     assert (stored(desk, EMPLOYEE)["plan_id"], access(desk, EMPLOYEE)) == (other, OPEN_2026)
+
+
+def announce_moves(desk: Desk) -> None:
+    """Eight members have access under plan 0; two of them move to plan 1 in January."""
+    desk.load(csv_of(map(row, range(1, 9))), full=True)
+    later = [row(n, effective_date="2027-01-01") for n in (1, 2)]
+    assert desk.load(csv_of(later), plan=1).codes == {"stays_until_then": 2}
+
+
+@pytest.mark.parametrize(
+    ("day", "begin"),
+    [("2026-12-15", "2027-01-01"), ("2026-12-31", "2026-01-01"), ("2027-01-01", "2026-01-01")],
+)
+def test_the_list_of_the_old_plan_ends_no_announced_move(desk: Desk, day: str, begin: str) -> None:
+    """Its roster of January, its list on the last day, and one before a worker has derived."""
+    announce_moves(desk)
+    cast(SetClock, desk.clock).now = datetime.fromisoformat(f"{day}T12:00:00+00:00")
+    rest = [row(n, effective_date=begin) for n in range(3, 9)]
+    file = desk.approve_if_held(desk.load(csv_of(rest), full=True))
+    assert "ended" not in file.counts
+    on(desk, "2027-01-02")
+    assert access(desk, EMPLOYEE) == OPEN_2026
+    assert stored(desk, EMPLOYEE)["plan_id"] == desk.customer.plan_ids[1]
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_the_nightly_list_of_the_old_plan_takes_back_no_announced_move(
+    desk: Desk, *, full: bool
+) -> None:
+    announce_moves(desk)
+    for _ in range(2):
+        file = desk.load(csv_of(map(row, range(1, 9))), full=full)
+        assert (file.counts["unchanged"], "moved" in file.counts) == (8, False)
+    on(desk, "2027-01-01")
+    assert stored(desk, EMPLOYEE)["plan_id"] == desk.customer.plan_ids[1]
+    assert access(desk, EMPLOYEE) == OPEN_2026
 
 
 def test_a_rehire_without_an_end_clears_the_stored_end(desk: Desk) -> None:

@@ -74,7 +74,7 @@ def test_a_file_of_another_plan_is_held_before_its_first_row(
         "outcome": "would_move",
         "code": "leaves_plan",
         "field": "plan",
-        "hint": f"The member would leave plan {first}.",
+        "hint": "The member would leave another plan of the account.",
     }
     rest: dict[str, Any] = {"changed": [], "left_plan": name, "transaction": None, "ordinal": None}
     rest |= dict.fromkeys(("access_before", "access_after"), "2026-01-01/..")

@@ -8,6 +8,7 @@ import pytest
 
 from frontdesk.files.load import ChunkWriter
 from frontdesk.files.model import ChunkItem, EligibilityFile, WrongState
+from frontdesk.worker.background import CoverageDeriver
 from tests.conftest import SetClock
 from tests.files.loading import Desk, csv_of, row
 
@@ -52,6 +53,34 @@ def test_rows_of_members_that_were_changed_in_three_days_are_refused_and_the_oth
     assert desk.load(csv_of([row(1, zipcode="10001")]), plan=1).counts == {"moved": 1}, (
         "a file that was not held"
     )
+
+
+def test_an_approved_full_file_writes_no_old_values_over_newer_ones(
+    desk: Desk, clock: SetClock
+) -> None:
+    desk.load(csv_of(map(row, range(MANY))))
+    clock.advance(1)
+    file = desk.load(csv_of(map(row, range(10))), full=True)
+    assert file.state == "held"
+    clock.advance(DAY)
+    desk.post(external_id="E00001", zipcode="20001")
+    done = desk.approve(file)
+    assert (done.counts["refused"], done.counts["ended"]) == (1, MANY - 10)
+    assert zips(desk)["E00001"] == "20001"
+
+
+def test_what_a_worker_derived_is_no_change_of_others(desk: Desk, clock: SetClock) -> None:
+    later = [row(n, effective_date="2026-12-01") for n in range(MANY)]
+    first = [row(n, expiry_date="2026-11-25") for n in range(MANY)]
+    desk.load(csv_of(first, first[0]))
+    again = [each | {"expiry_date": "2027-12-31"} for each in later]
+    desk.load(csv_of(again, again[0]))
+    ends = [{"external_id": each["external_id"], "expiry_date": "2026-12-10"} for each in later]
+    file = desk.load(csv_of(ends, ends[0]))
+    assert file.state == "held"
+    clock.advance(7 * DAY)
+    assert CoverageDeriver(desk.db, clock=clock).derive() == MANY
+    assert desk.approve(file).counts == {"updated": MANY, "lost": MANY}
 
 
 def test_what_an_approved_file_wrote_itself_is_no_change_of_others(

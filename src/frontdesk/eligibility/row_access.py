@@ -23,7 +23,7 @@ from frontdesk.eligibility.coverages import (
     simplified,
     until,
 )
-from frontdesk.eligibility.days import OPEN
+from frontdesk.eligibility.days import OPEN, day_before
 from frontdesk.eligibility.fields import INVERTED_DATES
 from frontdesk.eligibility.model import Action, MemberWarning, Submission
 from frontdesk.eligibility.persons import Values
@@ -88,8 +88,32 @@ class RowAccess:
             return self._by_coverages(submission, values)
         submission = _with_end(submission, values)
         if submission.action is Action.ENROL and submission.record.given.get("effective_date"):
-            return self._by_begin(submission, values)
-        return submission
+            submission = self._by_begin(submission, values)
+        return self._with_announced_move(submission, values)
+
+    def _with_announced_move(self, submission: Submission, values: Values) -> Submission:
+        """The row of a table for a member who will move to another plan: the list of today's plan
+        says nothing of that, and its dates hold until then.
+        """
+        given = submission.record.given
+        is_of_plan = submission.plan_id == values["plan_id"]
+        if "coverages" in given or not is_of_plan or submission.action is not Action.ENROL:
+            return submission
+        today = self._today(submission)
+        announced = [
+            each
+            for each in coverages_in_force(values)
+            if each.plan_id != submission.plan_id and each.begin > today
+        ]
+        if not announced or given.keys().isdisjoint(DATES):
+            return submission
+        begin = given.get("effective_date") or values["effective_date"]
+        first = min(each.begin for each in announced)
+        end = min(given.get("expiry_date") or OPEN, day_before(first))
+        if end < begin:
+            return submission
+        own = Coverage("", "", submission.plan_id, begin, end)
+        return self._with_coverages(submission, [own, *announced], [], agrees=False)
 
     def given_to_stored(self, submission: Submission, values: Values) -> GivenAccess:
         """The changes of the stored values, after an end by absence too: a reopened member gets its

@@ -376,15 +376,17 @@ def find_last_files(
     tx: SetTransaction, ids: Collection[int], since: datetime
 ) -> dict[int, int | None]:
     """The file of the last change of each of the members that was changed after the time, by the
-    member's id; None of a request. At once, in a round trip of its own.
+    member's id; None of a request. What a worker derived is no change. At once, in a round trip of
+    its own.
     """
-    columns = ("member_id", "file_id", "id", "changed_at")
+    columns = ("member_id", "file_id", "client", "id", "changed_at")
     found = sets.find_set(tx, member_history, "member_id", ids, columns=columns)
     rows = sorted(found.rows, key=itemgetter("id"))
     return {
         row["member_id"]: row["file_id"]
         for row in rows
         if datetime.fromisoformat(str(row["changed_at"])) > since
+        and row["client"] != model.DERIVATION_CLIENT
     }
 
 

@@ -117,6 +117,7 @@ def _to_end(
     for member in eligibility.find_access(tx, ids):
         last_day = _last_day(member, check)
         has_access = any(span.end > last_day for span in member.spans)
+        has_access &= not _goes_on_elsewhere(member, file.plan_id, last_day)
         is_newer = file.started_at is not None and member.updated_at > file.started_at
         if has_access and not is_newer:
             batch.append(member)
@@ -125,6 +126,13 @@ def _to_end(
     # The file wrote these members, although the clock of another worker may be behind.
     written = eligibility.find_written(tx, [member.id for member in batch], file.id)
     return [member for member in batch if member.id not in written]
+
+
+def _goes_on_elsewhere(member: MemberAccess, plan_id: int, last_day: str) -> bool:
+    """Whether the member has a coverage of another plan after the last day: the plan's list need not
+    name it any more. Its coverage of this plan ends as it was announced.
+    """
+    return any(span.plan_id != plan_id and span.end > last_day for span in member.spans)
 
 
 def _day_of_list(check: CheckResult) -> str:

@@ -20,7 +20,7 @@ from frontdesk.eligibility.access_days import Loss, text_of
 from frontdesk.eligibility.days import day_before
 from frontdesk.eligibility.model import MemberAccess
 from frontdesk.files import model, store
-from frontdesk.files.actions import overtaken_by
+from frontdesk.files.actions import is_undone, overtaken_by
 from frontdesk.files.check import HALF_MEMBERS, CheckResult, SimilarRow
 from frontdesk.files.file_age import find_older_reason
 from frontdesk.files.forecast import Forecast, ForecastPair, LossKind, Tally
@@ -204,7 +204,7 @@ def _reasons_of_full_file(
     missing = tally.missing
     if not missing or codes.files.TOO_MANY_ENDS in shown:
         return reasons
-    last_rows = store.last_full_rows(tx, file.plan_id, file.id)
+    last_rows = _last_full_rows(tx, file)
     text = f"{missing} of the plan's {before} members would be ended"
     if rows * SHRUNK_FACTOR < (before if last_rows is None else last_rows):
         of = f"{before} members" if last_rows is None else f"{last_rows} rows of the last full one"
@@ -214,6 +214,14 @@ def _reasons_of_full_file(
         text += f". The external_id of {check.unnamed} rows can't be read; they may be theirs."
         reasons.append(Reason(codes.files.TOO_MANY_ENDS, text, missing))
     return reasons
+
+
+def _last_full_rows(tx: Tx, file: model.EligibilityFile) -> int | None:
+    """How many rows the plan's last full file had that was not undone."""
+    for file_id, rows in store.list_full_files(tx, file.plan_id, before_id=file.id):
+        if not is_undone(tx, file_id):
+            return rows
+    return None
 
 
 def list_affected(
@@ -263,7 +271,7 @@ def _line(
 
 
 def _would_move(pair: ForecastPair) -> model.RowOutcome:
-    fault = ("plan", codes.rows.LEAVES_PLAN, f"The member would leave plan {pair.plan_id}.")
+    fault = ("plan", codes.rows.LEAVES_PLAN, codes.rows.LEAVES_PLAN.sentence)
     return _line(pair, model.WOULD_MOVE, [fault])._replace(left_plan_id=pair.plan_id)
 
 

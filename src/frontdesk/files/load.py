@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from itertools import count, repeat
+from typing import Any
 
 from frontdesk import codes, eligibility
 from frontdesk.access.accounts import get_account
@@ -59,6 +60,7 @@ POSTGRESQL_ROWS = 1000
 SQLITE_AHEAD = 0
 POSTGRESQL_AHEAD = 2
 LOOKUP_ROWS = 1000
+COVERAGES = "coverages"  # a stored value that a row of an 834 changes; no field of the interface
 MOST_ROWS = 5000  # of a chunk: known rows cost it only their lines in the report
 ROWS_TO_JUDGE_BY = 10_000
 _MISSING = {(name, "required") for name in REQUIRED if name != "external_id"}
@@ -274,14 +276,13 @@ def _placed(item: model.ChunkItem, row: Row | UnreadRows) -> model.ChunkItem:
 
 def file_terms(file: model.EligibilityFile, today: str) -> FileTerms:
     """How the rows of the file, which began `today`, are decided in a load and in a dry run. A person
-    who approves a change file late means what it says of members that have stayed as they were.
+    who approves a file late means what it says of members that have stayed as they were.
     """
-    is_late = file.approved and file.mode is FileMode.CHANGE
     return FileTerms(
         file.file_date or "",
         today,
         may_reopen=file.mode is FileMode.FULL,
-        unless_changed_since=file.created_at if is_late else None,
+        unless_changed_since=file.created_at if file.approved else None,
     )
 
 
@@ -379,7 +380,7 @@ def _outcome(
     if row.submission.action is Action.COMPARE:
         warnings += [MemberWarning(codes.rows.DIFFERS, name) for name in result.changes]
     elif result.outcome is not Outcome.CREATED and result.changes:
-        changed = [name for name in result.changes if name in FIELDS]
+        changed = [name for name in result.changes if name in FIELDS or name == COVERAGES]
         left_plan_id = result.left_plan_id
     member_id = int(values["id"] or 0)
     return model.RowOutcome(
@@ -390,8 +391,16 @@ def _outcome(
         warnings=model.stored_warnings(warnings),
         changed=changed,
         left_plan_id=left_plan_id,
-        access=tuple(AccessNote.of(result.access, today)) if result.access else (),
+        access=note_of(result, today),
     )
+
+
+def note_of(result: Enrolled, today: str) -> Sequence[Any]:
+    """The access before and after for the report, if the days differ."""
+    if result.access is None:
+        return ()
+    note = AccessNote.of(result.access, today)
+    return () if note.before == note.after else tuple(note)
 
 
 def refusal_of(

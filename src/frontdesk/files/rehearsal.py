@@ -160,8 +160,8 @@ def _pair_of(row: model.ChunkRow, result: Enrolled, access: AccessPair) -> Forec
 
 
 def _begins_later(submission: Submission, result: Enrolled, today: str) -> bool:
-    """Whether the row of a full file begins the access of a member after today who has it today,
-    although that does not end the day before: then the file may be the list of a later day.
+    """Whether the row of a full file begins the access of a member after today who has it today
+    under its plan, although that does not end the day before: then the file may be the list of a later day.
     """
     begins = [
         change.begin
@@ -172,7 +172,11 @@ def _begins_later(submission: Submission, result: Enrolled, today: str) -> bool:
     if not begin or begin <= today:
         return False
     before = result.access.before if result.access else spans_of(result.stored.values)
-    holding = [span for span in before if span.begin <= today <= span.end]
+    holding = [
+        span
+        for span in before
+        if span.begin <= today <= span.end and span.plan_id == submission.plan_id
+    ]
     return bool(holding) and all(span.end != day_before(begin) for span in holding)
 
 

@@ -50,6 +50,7 @@ _unchanged = file_unchanged.c
 PACKED_COLUMNS = 5  # numbers of an unchanged row
 REPORT_LINE_BYTES = 150  # of a row's line without faults and warnings, in the table and its indexes
 LARGEST_ID = 2**63 - 1
+FULL_FILES = 10  # of a plan, of which the last one that was not undone is wanted
 PARTS_TOGETHER = 16  # of a file's content, up to 1 MiB each: deleted in 0.2 s
 UNFINISHED = (FileState.RECEIVING, FileState.WAITING, FileState.RUNNING, FileState.HELD)
 
@@ -193,12 +194,14 @@ def save(tx: Tx, file_id: int, epoch: int, **changes: Any) -> EligibilityFile | 
     )
 
 
-def last_full_rows(tx: Tx, plan_id: int, before_id: int) -> int | None:
-    """How many rows the plan's last applied full file had."""
+def list_full_files(tx: Tx, plan_id: int, *, before_id: int) -> Sequence[tuple[int, int | None]]:
+    """The ids and numbers of rows of the plan's last applied full files, the newest first; undone
+    ones are among them.
+    """
     applied = {"plan_id": plan_id, "mode": FileMode.FULL, "dry_run": False, "state": FileState.DONE}
-    query = sa.select(_columns.rows_total).where(_columns.id < before_id).filter_by(**applied)
-    query = query.order_by(_columns.id.desc())
-    return tx.execute(query.limit(1)).scalar()
+    query = sa.select(_columns.id, _columns.rows_total).where(_columns.id < before_id)
+    query = query.filter_by(**applied).order_by(_columns.id.desc()).limit(FULL_FILES)
+    return [(file_id, rows) for file_id, rows in tx.execute(query)]
 
 
 def applied_files(tx: Tx, plan_id: int, sender: str, *, after: str) -> list[EligibilityFile]:

@@ -12,7 +12,7 @@ from typing import Any
 from frontdesk.db import Tx
 from frontdesk.db.engine import write_alone, write_in_one
 from frontdesk.eligibility import derive_due
-from frontdesk.eligibility.access_days import AccessNote, AccessPair
+from frontdesk.eligibility.access_days import AccessPair
 from frontdesk.eligibility.model import Enrolled
 from frontdesk.eligibility.undo import (
     COVERAGES,
@@ -28,7 +28,7 @@ from frontdesk.files.brakes import Limits, list_losses, reasons_of_losses
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.forecast import Cause, Forecast, ForecastPair
 from frontdesk.files.holds import day_begun, hold, shown_losses
-from frontdesk.files.load import faults_of
+from frontdesk.files.load import faults_of, note_of
 
 
 def undo_rows(claim: FileClaim, undone_id: int) -> None:
@@ -148,5 +148,5 @@ def _restored(
     if not isinstance(result, Enrolled):
         refused = model.RowOutcome.refused(*row, faults_of(result))
         return refused._replace(member_id=outcome.member_id)
-    access = tuple(AccessNote.of(result.access, today)) if result.access else ()
+    access = note_of(result, today)
     return model.RowOutcome(*row, result.outcome.value, outcome.member_id, access=access)
