@@ -404,6 +404,6 @@ def test_undos_learn_no_more_than_the_limit_and_withdraw_after_it_as_before(
         {"not_unique": LIMIT, "too_many_taken": 2},
     )
     assert {entry[:3] for entry in trail(db)} == {("client-1", other.account_id, redo.id)}
-    assert desk.undo(free).counts == {"restored": 1}  # no other account has its values
+    assert desk.undo(free).counts == {"restored": 1, "gained": 1}  # no other account has its values
     assert desk.undo(to_withdraw).counts == {"withdrawn": 1}
     assert taken_today(db, clock) == {other.account_id: LIMIT}

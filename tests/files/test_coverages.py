@@ -180,7 +180,8 @@ def test_the_history_knows_the_days_before_and_after_a_gap(desk: Desk) -> None:
 
 def test_a_member_is_eligible_by_all_coverages_before_a_worker_derives_it(desk: Desk) -> None:
     change(desk, HLT_ENDS, HLT.replace("20260101", "20270301"))
-    account_id, (plan_id, *_) = desk.customer.account_id, desk.customer.plan_ids
+    account_id = desk.customer.account_id
+    plan_id = desk.customer.plan_ids[0]
 
     def listed(day: str) -> list[bool]:
         filter_ = MemberFilter(account_id, plan_id, eligible_on=day)

@@ -226,7 +226,7 @@ def test_a_table_of_ends_and_other_fields_alone_passes(desk: Desk) -> None:
     bare = [{"external_id": each["external_id"], "expiry_date": "2027-06-30"} for each in PEOPLE]
     assert desk.approve(load_csv(desk, bare)).counts == {"updated": 5, "lost": 5}
     bare = [{"external_id": each["external_id"], "gender": "unknown"} for each in PEOPLE]
-    assert load_json(desk, bare).counts == {"updated": 5}
+    assert load_json(desk, bare).counts == {"updated": 5, "warned": 5}
 
 
 @pytest.mark.parametrize("load", DOORS)
@@ -291,7 +291,8 @@ def test_a_row_that_repeats_its_member_looks_for_nobody_else(
     load_csv(desk, [each | {"first_name": each["first_name"].upper()} for each in PEOPLE])
     assert asked == []
     load_csv(desk, [PEOPLE[0] | {"first_name": "Ann"}])
-    assert [len(keys) for keys in asked] == [1]
+    # The rehearsal asks the database and its scratch database, the load the database.
+    assert [len(keys) for keys in asked] == [1, 1, 1]
 
 
 def test_a_namesake_is_no_reason_to_refuse_a_row_that_fits(desk: Desk) -> None:

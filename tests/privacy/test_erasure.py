@@ -137,7 +137,7 @@ def test_files_and_invitations_after_an_erasure(life: Life) -> None:
     assert [line["external_id"] for line in desk.report(same)] == [None, "E00008"]
     assert desk.reread(same).sha256 is None
     assert {line["external_id"] for line in other.report(theirs)} == {"E00007"}
-    assert desk.undo(new).counts == {"refused": 1, "withdrawn": 1}
+    assert desk.undo(new).counts == {"refused": 1, "withdrawn": 1, "lost": 1}
     cells = str([*life.cells()])
     assert [value for value in ("E00050", "E00040", "Wilhelmina-QX") if value in cells] == []
     full = desk.load(csv_of([row(61)]), plan=1, full=True)
