@@ -293,7 +293,7 @@ def test_a_member_that_was_ended_on_purpose_stays_ended(desk: Desk, how: str) ->
     """Also where the purpose is told after the absence, with the very date that the absence gave."""
     omit(desk, row(2))
     if how == "row":
-        assert desk.load(lines_of([row(2, expiry_date=ENDED)])).counts == {"unchanged": 1}
+        assert desk.load(lines_of([row(2, expiry_date=ENDED)])).counts == {"updated": 1}
     else:
         if how != "post":
             desk.post(external_id="E00002", expiry_date=None)

@@ -19,7 +19,7 @@ from frontdesk.eligibility.reading import list_records
 from frontdesk.worker.background import CoverageDeriver
 from tests.conftest import SetClock
 from tests.factories import NOW
-from tests.files.loading import Desk, coverages_of, csv_of, row
+from tests.files.loading import Desk, coverages_of, csv_of, lines_of, row
 from tests.formats.reading import IDENTIFY, interchange, person, transaction
 
 KEY = "FAMILY1-01"
@@ -253,11 +253,12 @@ def test_a_plan_of_the_coverage_changes_in_january(desk: Desk) -> None:
     assert stored(desk)["plan_id"] == other
 
 
-def test_an_834_of_the_old_plan_leaves_the_coverage_of_the_new_one(desk: Desk) -> None:
+def test_a_return_after_the_plan_has_changed_is_under_the_plan_of_its_coverage(desk: Desk) -> None:
     silver = HLT.replace("Gold", "Silver").replace("20260101", "20270101")
     change(desk, HLT_ENDS, silver, mapping=BY_PLAN)
     desk.load_834(person("Alex", "19780203", number="REF*17*02~"), purpose="RX")
-    assert on(desk, "2027-01-05") == 1
+    assert on(desk, "2027-01-05") == 0
+    desk.post(external_id=KEY)
     assert (stored(desk)["plan_id"], access(desk)) == (desk.customer.plan_ids[1], OPEN_2026)
 
 
@@ -531,6 +532,25 @@ def test_the_nightly_list_of_the_old_plan_takes_back_no_announced_move(
     on(desk, "2027-01-01")
     assert stored(desk, EMPLOYEE)["plan_id"] == desk.customer.plan_ids[1]
     assert access(desk, EMPLOYEE) == OPEN_2026
+
+
+def test_a_later_begin_under_the_old_plan_leaves_no_gap_before_it(desk: Desk) -> None:
+    desk.load(csv_of([row(1)]))
+    desk.load(csv_of([row(1, effective_date="2027-06-01")]), plan=1)
+    assert "lost" not in desk.load(csv_of([row(1, effective_date="2027-09-01")])).counts
+    for day, plan in (("2027-05-31", 0), ("2027-06-01", 1), ("2027-09-01", 0)):
+        on(desk, day)
+        assert stored(desk, EMPLOYEE)["plan_id"] == desk.customer.plan_ids[plan]
+        assert access(desk, EMPLOYEE) == OPEN_2026
+
+
+def test_a_row_without_dates_moves_nobody_before_the_announced_day(desk: Desk) -> None:
+    announce_moves(desk)
+    file = desk.load(lines_of([{"external_id": EMPLOYEE, "zipcode": "10001"}]), plan=1)
+    assert file.counts == {"updated": 1}
+    assert stored(desk, EMPLOYEE)["plan_id"] == desk.customer.plan_ids[0]
+    on(desk, "2027-01-01")
+    assert stored(desk, EMPLOYEE)["plan_id"] == desk.customer.plan_ids[1]
 
 
 def test_a_rehire_without_an_end_clears_the_stored_end(desk: Desk) -> None:

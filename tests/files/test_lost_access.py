@@ -18,7 +18,7 @@ from frontdesk.eligibility.row_access import FileTerms
 from frontdesk.events import begin_feed
 from frontdesk.events.tables import events
 from frontdesk.files import set_file_settings
-from frontdesk.files.model import EligibilityFile
+from frontdesk.files.model import EligibilityFile, WrongState
 from frontdesk.formats.model import FileMode
 from frontdesk.interface import present
 from tests.conftest import SetClock
@@ -191,6 +191,25 @@ def test_a_full_file_of_dates_that_cannot_be_read_is_no_list_of_a_later_day(
     rows = [row(n, effective_date=begin) for n in range(20)]
     file = desk.load(csv_of([*rows, *map(row, range(20, 28))]), full=True)
     assert file.counts == {"refused": 20, "unchanged": 8, "ended": 2, "lost": 2}
+
+
+@ON_SQLITE
+def test_a_row_with_a_stray_quotation_mark_may_be_of_an_omitted_member(desk: Desk) -> None:
+    desk.load(csv_of(map(row, range(20))))
+    *lines, last = csv_of(map(row, range(18))).splitlines(keepends=True)
+    held = desk.load(b"".join([*lines, b'"' + last]), full=True)
+    assert held.state == "held"
+    assert "The external_id of 1 rows can't be read; they may be theirs." in str(held.problem)
+
+
+def test_an_undo_that_is_held_has_taken_nothing_back(desk: Desk) -> None:
+    load_first(desk)
+    older = desk.load(csv_of(map(row, range(10))), full=True)
+    newer = desk.load(csv_of(map(row, range(60))), full=True)
+    assert (older.state, newer.state) == ("held", "done")
+    assert desk.work(desk.hand_in_undo(newer)).state == "held"
+    with pytest.raises(WrongState, match=f"newer file of the plan, file {newer.id},"):
+        desk.approve(older)
 
 
 @ON_SQLITE

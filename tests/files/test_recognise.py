@@ -134,14 +134,16 @@ def test_every_other_write_of_a_member_makes_its_row_count_again(
 
 
 @ON_SQLITE
-def test_a_stored_expiry_that_the_row_lacks_is_warned_of_once_it_is_past(
+def test_a_stored_expiry_that_the_row_lacks_is_warned_of_before_and_after_it_has_come(
     desk: Desk, clock: SetClock
 ) -> None:
     desk.post(**row(1, expiry_date="2026-12-31"))
     for full in (False, True):
-        assert desk.load(lines_of([row(1)]), full=full).counts == {"unchanged": 1}
+        file = desk.load(lines_of([row(1)]), full=full)
+        assert (file.counts, file.codes) == ({"unchanged": 1, "warned": 1}, {"end_stays": 1})
     clock.advance(400 * 86_400)
-    assert desk.load(lines_of([row(1)])).counts == {"unchanged": 1, "warned": 1}
+    file = desk.load(lines_of([row(1)]))
+    assert (file.counts, file.codes) == ({"unchanged": 1, "warned": 1}, {"still_ended": 1})
     assert desk.load(lines_of([row(1, expiry_date="2026-12-31")])).counts == {"unchanged": 1}
 
 

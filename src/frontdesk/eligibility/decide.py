@@ -55,7 +55,6 @@ NOT_ENROLLED = Fault(
 )
 # Marks a dependent that has the address of its subscriber: later rows without one follow that.
 HOME = "shares_home"
-_MARKS = {BEFORE_ABSENCE, HOME}
 
 _ORDER = {name: position for position, name in enumerate(FIELDS)}
 _EMPTY: dict[str, Any] = dict.fromkeys(STORED_COLUMNS) | {"metadata": {}}
@@ -162,7 +161,7 @@ class ChunkState:
         if plan is None or plan["account_id"] != submission.account_id:
             return NotFound("plan")
         submission, own, taken = self._look_up(submission)
-        if own is not None and submission.context.keeps_plan:
+        if own is not None and self.access.keeps_plan(submission, own.values):
             submission = submission._replace(plan_id=own.values["plan_id"])
         refusal = _not_allowed(submission, own)
         if refusal is not None:
@@ -327,7 +326,7 @@ class ChunkState:
         outcome = Outcome.ENDED if ends else Outcome.UPDATED
         if reopened or moved:
             outcome = Outcome.REOPENED if reopened else Outcome.MOVED
-        elif changed.keys() <= _MARKS:  # clearing a mark is no change of the record
+        elif changed.keys() <= {HOME}:  # clearing this mark is no change of the record
             outcome = Outcome.UNCHANGED
         if changed:
             self.keys.change(stored, changed | {"updated_at": self.at})

@@ -115,6 +115,18 @@ class RowAccess:
         own = Coverage("", "", submission.plan_id, begin, end)
         return self._with_coverages(submission, [own, *announced], [], agrees=False)
 
+    def keeps_plan(self, submission: Submission, values: Values) -> bool:
+        """Whether the member of a file's row stays in its plan: the row does not say another, or
+        only that of a coverage that is yet to begin, without a day.
+        """
+        if submission.context.keeps_plan:
+            return True
+        if self._file is None or not submission.record.given.keys().isdisjoint(DATES):
+            return False
+        today = self._today(submission)
+        announced = (each.plan_id for each in kept_coverages(values) if each.begin > today)
+        return not submission.context.coverages and submission.plan_id in announced
+
     def given_to_stored(self, submission: Submission, values: Values) -> GivenAccess:
         """The changes of the stored values, after an end by absence too: a reopened member gets its
         earlier access back, unless that is past. Dates that are not of an 834 replace all
@@ -224,9 +236,15 @@ class RowAccess:
         in_force = until(coverages_in_force(values), begin, today)
         if not in_force:
             return submission
+        announced = [
+            each
+            for each in coverages_in_force(values)
+            if today < each.begin < begin and each.plan_id != submission.plan_id
+        ]
         later = Coverage("", "", submission.plan_id, begin, end)
+        coverages = [*in_force, *announced, later]
         warnings = [codes.rows.STAYS_UNTIL_THEN]
-        return self._with_coverages(submission, [*in_force, later], warnings, agrees=False)
+        return self._with_coverages(submission, coverages, warnings, agrees=False)
 
     def _with_coverages(
         self,

@@ -14,7 +14,7 @@ from functools import partial
 from frontdesk import codes, eligibility
 from frontdesk.db import Database, Tx
 from frontdesk.eligibility.access_days import AccessNote, AccessPair
-from frontdesk.eligibility.days import OPEN, day_before
+from frontdesk.eligibility.days import OPEN, day_after, day_before
 from frontdesk.eligibility.model import Action, MemberAccess, MemberWarning, Submission
 from frontdesk.eligibility.row_access import BEFORE_ABSENCE
 from frontdesk.files import model
@@ -129,10 +129,12 @@ def _to_end(
 
 
 def _goes_on_elsewhere(member: MemberAccess, plan_id: int, last_day: str) -> bool:
-    """Whether the member has a coverage of another plan after the last day: the plan's list need not
+    """Whether the member goes on under another plan after the last day: the plan's list need not
     name it any more. Its coverage of this plan ends as it was announced.
     """
-    return any(span.plan_id != plan_id and span.end > last_day for span in member.spans)
+    next_day = day_after(last_day)
+    others = [span for span in member.spans if span.plan_id != plan_id]
+    return any(span.begin <= next_day and span.end > last_day for span in others)
 
 
 def _day_of_list(check: CheckResult) -> str:

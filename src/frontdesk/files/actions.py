@@ -400,18 +400,22 @@ def overtaken_by(tx: Tx, file: model.EligibilityFile) -> str:
 
 
 def is_undone(tx: Tx, file_id: int) -> bool:
-    """Whether the file was undone, and that undo was not."""
-    return len(_undos(tx, file_id)) % 2 == 1
+    """Whether the file was undone, and that undo was not. An undo that waits, runs or is held has
+    taken nothing back yet.
+    """
+    return len(_undos(tx, file_id, are_done=True)) % 2 == 1
 
 
-def _undos(tx: Tx, file_id: int) -> list[int]:
+def _undos(tx: Tx, file_id: int, *, are_done: bool = False) -> list[int]:
     """The undo of the file, the undo of that undo, and so on. After an odd number of undos the file
     is undone.
     """
     undos: list[int] = []
-    while (undo := store.find_undo(tx, undos[-1] if undos else file_id)) is not None:
+    while True:
+        undo = store.find_undo(tx, undos[-1] if undos else file_id, is_done=are_done)
+        if undo is None:
+            return undos
         undos.append(undo)
-    return undos
 
 
 def get_mapping(tx: Tx, key: model.MappingName) -> model.StoredMapping:

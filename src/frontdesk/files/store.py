@@ -100,10 +100,14 @@ def change_file(tx: Tx, file_id: int, **changes: Any) -> EligibilityFile:
     return file
 
 
-def find_undo(tx: Tx, file_id: int) -> int | None:
-    """The newest undo of the file that has neither failed nor been cancelled."""
+def find_undo(tx: Tx, file_id: int, *, is_done: bool = False) -> int | None:
+    """The newest undo of the file that has neither failed nor been cancelled; with `is_done`, that
+    has ended.
+    """
     void = (FileState.FAILED, FileState.CANCELLED)
     undoes = (_columns.undoes_id == file_id) & _columns.state.not_in(void)
+    if is_done:
+        undoes &= _columns.state == FileState.DONE
     return tx.execute(sa.select(sa.func.max(_columns.id)).where(undoes)).scalar()
 
 

@@ -218,7 +218,10 @@ class TableColumns:
         if fault is None and is_too_long:
             fault = _TOO_LONG
         if fault is not None:
-            refused = _refused(place, self._key(cells), fault)
+            # Where quotation marks have swallowed cells, the identifier may have others in it.
+            is_torn = fault.code == codes.rows.BAD_QUOTING and len(cells) != self.width
+            key = None if is_torn else self._key(cells)
+            refused = _refused(place, key, fault)
             if fault is _CELL_ERROR and len(cells) == self.width and not is_too_long:
                 refused.stated_values = _stated(self._values(cells))
             return refused
