@@ -24,7 +24,7 @@ LOST = "sandbox-loses-answer"
 _MEMBER = re.compile(r"sandbox-fails-(409|422|429|500|503)(?:-(\w+))?(?:\+.*)?", re.DOTALL)
 _FILE = re.compile(r"sandbox-(fails|held)-(\w+?)(?:[.+].*)?", re.DOTALL)
 
-# An overtaken file can't be approved, so it is not played.
+# A full file that is overtaken can't be approved, so it is not played.
 HELD_CODES = tuple(code for code in codes.files.BRAKES if code != codes.files.OVERTAKEN)
 
 
