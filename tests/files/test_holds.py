@@ -162,7 +162,7 @@ def test_a_full_file_with_an_unreadable_identifier_waits_for_approval(
     )
     held = desk.load(lines_of([row(0), row(1)]) + unreadable, full=True)
     assert (held.state, held.counts) == ("held", {"would_lose": 1, "lost": 1})
-    assert [text in str(held.problem) for text in ("too_many_ends", "can't be read")] == [
+    assert [text in str(held.problem) for text in ("too_many_ends", "don't say whose")] == [
         True,
         True,
     ]
@@ -346,7 +346,7 @@ def test_rounded_identifiers_hold_a_full_file(desk: Desk, kind: str) -> None:
     rest = [row(n) for n in range(5, 12)]
     dry = desk.load(FORMATS[kind]([*rows, *rest]), full=True, dry_run=True)
     assert (dry.problem or {})["code"] == "too_many_ends"
-    assert "The external_id of 5 rows can't be read" in str(dry.problem)
+    assert "5 refused rows don't say whose they are" in str(dry.problem)
     assert dry.codes["spreadsheet_value"] == 4
     assert dry.codes["lookalike_character"] == 1
     refused = desk.load(FORMATS[kind]([*rows, *rest]))

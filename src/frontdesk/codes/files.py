@@ -155,8 +155,8 @@ BEGINS_LATER = _file(
 )
 TOO_MANY_ENDS = _file(
     "too_many_ends",
-    "A full file would end members, and it is much smaller than the last one, or a row without a "
-    "readable external_id may be one of them; a person has to approve the file.",
+    "A full file would end members, and it is much smaller than the last one, or a refused row that "
+    "names nobody may be one of them; a person has to approve the file.",
     remedy=Remedy.APPROVE_FILE,
 )
 TOO_MANY_PLACEHOLDERS = _file(

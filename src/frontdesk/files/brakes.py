@@ -210,8 +210,11 @@ def _reasons_of_full_file(
         of = f"{before} members" if last_rows is None else f"{last_rows} rows of the last full one"
         text += f", and the file has {rows} rows, less than half of the {of}."
         reasons.append(Reason(codes.files.TOO_MANY_ENDS, text, missing))
-    elif check.unnamed:
-        text += f". The external_id of {check.unnamed} rows can't be read; they may be theirs."
+    elif nameless := check.unnamed + tally.nameless:
+        text += (
+            f". {nameless} refused rows don't say whose they are, by a readable external_id or by "
+        )
+        text += "both names; they may be theirs."
         reasons.append(Reason(codes.files.TOO_MANY_ENDS, text, missing))
     return reasons
 

@@ -63,6 +63,7 @@ class Tally:
     `other_people` the rows that are, or may be, about another person than their stored member.
     `later_begins` are, of a full file, members with access whose rows begin after today, although
     their access does not end the day before, and `missing` those that it omits and ends.
+    `nameless` counts refused rows that name nobody: an omitted member may be theirs.
     """
 
     losses: dict[int, Counter[LossKind]] = field(default_factory=dict)
@@ -72,6 +73,7 @@ class Tally:
     other_people: int = 0
     later_begins: int = 0
     missing: int = 0
+    nameless: int = 0
 
     @property
     def lost(self) -> int:
@@ -90,6 +92,7 @@ class Forecast:
         self._shown_ids = shown_ids
         self._counts = Counter[str]()  # of the lines, by outcome
         self._missing = 0
+        self._nameless = 0
 
     def note_pairs(self, pairs: Iterable[ForecastPair]) -> None:
         """Keep pairs. Of a member that has one, only the access after is new."""
@@ -108,6 +111,9 @@ class Forecast:
         self._lines.keep(dict(enumerate(packed, first)))
         self._counts.update(line.outcome for line in lines)
 
+    def note_nameless(self, number: int) -> None:
+        self._nameless += number
+
     def note_missing(self, pairs: Sequence[ForecastPair]) -> None:
         """Keep the pairs of members that a full file omits and ends."""
         self._missing += len(pairs)
@@ -119,6 +125,7 @@ class Forecast:
             other_people=self._counts[model.WOULD_BE_OTHER],
             later_begins=self._counts[model.WOULD_BE_LATER],
             missing=self._missing,
+            nameless=self._nameless,
         )
         for pair in self.pairs():
             change = compare_access(*pair.access, self.today)

@@ -37,6 +37,7 @@ from frontdesk.files.load import (
 from frontdesk.formats.model import FileMode
 
 Results = Sequence[Enrolled | Exception]
+NAMES = ("first_name", "last_name")
 Decide = Callable[[Sequence[model.ChunkItem]], Results]
 
 
@@ -150,6 +151,20 @@ def _note(
             pairs.append(_pair_of(row, result, result.access))
     forecast.note_pairs(pairs)
     forecast.note_lines(lines)
+    forecast.note_nameless(sum(map(_names_nobody, results)))
+
+
+def _names_nobody(result: Enrolled | Exception) -> bool:
+    """Whether a refused row lacks a name for its new identifier, or may have swallowed other rows: a
+    cell with a line break has a stray quotation mark.
+    """
+    if not isinstance(result, Invalid):
+        return False
+    return any(
+        fault.code == codes.faults.CONTROL_CHARACTER
+        or (fault.code == codes.faults.REQUIRED and fault.field in NAMES)
+        for fault in result.faults
+    )
 
 
 def _pair_of(row: model.ChunkRow, result: Enrolled, access: AccessPair) -> ForecastPair:
