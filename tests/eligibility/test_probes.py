@@ -405,5 +405,5 @@ def test_undos_learn_no_more_than_the_limit_and_withdraw_after_it_as_before(
     )
     assert {entry[:3] for entry in trail(db)} == {("client-1", other.account_id, redo.id)}
     assert desk.undo(free).counts == {"restored": 1, "gained": 1}  # no other account has its values
-    assert desk.undo(to_withdraw).counts == {"withdrawn": 1}
+    assert desk.undo(to_withdraw).counts == {"withdrawn": 1, "lost": 1}
     assert taken_today(db, clock) == {other.account_id: LIMIT}

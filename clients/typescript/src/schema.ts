@@ -896,7 +896,7 @@ export interface components {
              *     - `too_many_similar`: Too many new members look like stored ones that the file omits, as if the sender had renumbered them; rename those first, or approve the file.
              *     - `too_many_lose_access`: Too many members would lose access on some day from today on, whatever the cause; a person has to approve the file.
              *     - `begins_later`: The access of too many members would begin after today: the full file may be the list of a later day. Load it with the mode change, or approve it.
-             *     - `too_many_ends`: A full file would end members, and it is much smaller than the last one, or a row without a readable external_id may be one of them; a person has to approve the file.
+             *     - `too_many_ends`: A full file would end members, and it is much smaller than the last one, or a refused row that names nobody may be one of them; a person has to approve the file.
              *     - `too_many_placeholders`: Most values of a column stand for none, such as none@none.com, and would be left out; name another column, or approve the file.
              *     - `older_than_applied`: The 834 is dated before one that was applied to the plan from the same sender: cancel it, or approve it if it is meant.
              *     - `overtaken`: A newer file of the plan was applied. A full file can only be cancelled; of a change file that is approved, the rows of members that were changed since are refused.

@@ -161,7 +161,7 @@ test("a held file is approved", async () => {
   const members = numbers(40).map((n) => memberOf(n));
   await (await desk.upload(third.id, csv(...members))).wait(60);
   const held = await (await desk.upload(third.id, csv(...members.slice(0, 1)), { mode: "full" })).wait(60);
-  assert.deepEqual([held.state, held.problem?.code], ["held", "too_many_ends"]);
+  assert.deepEqual([held.state, held.problem?.code], ["held", "too_many_lose_access"]);
   assert.equal((await (await held.approve()).wait(60)).counts.ended, 39);
 });
 

@@ -29,7 +29,7 @@ class EventData(TypedDict):
     fields: NotRequired[Annotated[list[str], "Names of the member's fields that changed."]]
     code: NotRequired[Annotated[str, "Of a held file: the code of its problem."]]
     message: NotRequired[Annotated[str, "Of a held file: why it is held."]]
-    counts: NotRequired[Annotated[dict[str, Count], "Of a held file: its counts."]]
+    counts: NotRequired[Annotated[dict[str, int], "Of a held file: its counts."]]
     request_id: Annotated[str | None, "The request that caused the event, if there was one."]
 
 
