@@ -298,7 +298,7 @@ class _FileCheck:
                 reading.sample += islice(read_rows([item]), missing)
             keys = keys_of(item)
             reading.unnamed += keys.count(None)
-            members.add(item)
+            members.add(item, keys)
             reading.identifiers.add(item, keys)
         return reading
 
@@ -449,13 +449,12 @@ class _MemberLookup:
         has_some = partial(eligibility.has_members, plan_ids=self._plan_ids, count=count)
         return self._db.ask(has_some)
 
-    def add(self, item: Row | UnreadRows) -> None:
-        """Note rows, with the identifiers of their members and their digests."""
+    def add(self, item: Row | UnreadRows, keys: Sequence[str | None]) -> None:
+        """Note rows and the identifiers of their members; None where a row has none."""
         if not self._is_on:
             return
-        _, keys, digests = self._digests.see(item)
         self._is_news |= None in keys
-        noted = zip(keys, digests, count())
+        noted = zip(keys, self._digests.digests_of(item), count())
         self._waiting += [(key, digest, item, position) for key, digest, position in noted if key]
         if isinstance(item, Row) and item.context.former_id:
             self._waiting.append((item.context.former_id, None, item, 0))

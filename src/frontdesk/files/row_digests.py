@@ -55,17 +55,22 @@ class RowDigests:
         return self._plan_ids.get(name)
 
     def see(self, item: Row | UnreadRows) -> SeenRows:
-        """The digests cover the plan and every value, and so the account and the identifier."""
-        plan_id = self._plan_ids.get(None if isinstance(item, UnreadRows) else item.plan)
-        keys = keys_of(item)
-        digests: Sequence[str | None]
+        plan_id = self._plan_of_rows(item)
+        return plan_id, keys_of(item), self._digests_under(item, plan_id)
+
+    def digests_of(self, item: Row | UnreadRows) -> Sequence[str | None]:
+        """They cover the plan and every value, and so the account and the identifier."""
+        return self._digests_under(item, self._plan_of_rows(item))
+
+    def _plan_of_rows(self, item: Row | UnreadRows) -> int | None:
+        return self._plan_ids.get(None if isinstance(item, UnreadRows) else item.plan)
+
+    def _digests_under(self, item: Row | UnreadRows, plan_id: int | None) -> Sequence[str | None]:
         if plan_id in self._always_parsed:
-            digests = [None] * len(keys)
-        elif isinstance(item, UnreadRows):
-            digests = [keyed_hash(text, self._text_hasher) for text in item.texts]
-        else:
-            digests = [self._digest_of_row(item, plan_id)]
-        return plan_id, keys, digests
+            return [None] * (1 if isinstance(item, Row) else len(item))
+        if isinstance(item, UnreadRows):
+            return [keyed_hash(text, self._text_hasher) for text in item.texts]
+        return [self._digest_of_row(item, plan_id)]
 
     def _digest_of_row(self, row: Row, plan_id: int | None) -> str | None:
         if row.skipped or row.faults or row.is_warned or row.action is not Action.ENROL:
