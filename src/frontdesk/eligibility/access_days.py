@@ -99,6 +99,12 @@ def text_of(spans: Spans) -> str:
     return " ".join(f"{begin}/{'..' if end >= OPEN else end}" for begin, end in days)
 
 
+def has_access(values: Mapping[str, Any], first_day: str, last_day: str) -> bool:
+    """Whether a span of the access, by all coverages, holds one of the days."""
+    spans = spans_of_access(values)
+    return any(span.begin <= last_day and span.end >= first_day for span in spans)
+
+
 class AccessNote(NamedTuple):
     """What a report says of a changed access: the days before and after, as texts, and whether some
     day from today on is lost or gained.

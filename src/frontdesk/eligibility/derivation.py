@@ -24,7 +24,6 @@ from frontdesk.eligibility.model import (
     StoredMember,
     Submission,
 )
-from frontdesk.invitations.model import NotInvitedReason
 from frontdesk.plans import find_owners
 from frontdesk.text import stored_time
 
@@ -89,12 +88,4 @@ def _derive_member(member: StoredMember, today: str, now: datetime) -> Accepted:
         DERIVATION_CLIENT,
         f"{DERIVATION_CLIENT}-{today}",
     )
-    result = Enrolled(
-        outcome,
-        member,
-        answered=(),
-        changes=changes,
-        warnings=(),
-        invitation=NotInvitedReason.NOT_NEW,
-    )
-    return by, result
+    return by, Enrolled.unasked(outcome, member, changes)

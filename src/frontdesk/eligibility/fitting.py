@@ -9,6 +9,7 @@ from frontdesk.db.sets import SetTransaction
 from frontdesk.eligibility import persons, store
 from frontdesk.eligibility.model import StoredMember, Submission
 from frontdesk.eligibility.persons import stated_person
+from frontdesk.eligibility.similar import similar_key
 
 _ANY_DAY = "0001-01-01"
 
@@ -61,4 +62,4 @@ def _keys_of_others(
         said = {**person._asdict(), "account_id": account_id}
         digest = persons.person_digest(hasher, said)
         if digest is not None and digest != values["person_digest"]:
-            yield f"{digest} {person.dob}"
+            yield similar_key(digest, said)

@@ -13,7 +13,7 @@ from frontdesk.eligibility.access_days import AccessPair, Spans, spans_of_access
 from frontdesk.eligibility.coverages import CoverageChange
 from frontdesk.errors import Fault
 from frontdesk.idempotency.model import Once
-from frontdesk.invitations.model import InvitationDecision
+from frontdesk.invitations.model import InvitationDecision, NotInvitedReason
 
 # The nine fields of the answer's body, in the order of docs/interface.md.
 ANSWERED = (
@@ -210,6 +210,13 @@ class Enrolled(NamedTuple):
     left_plan: str | None = None
     has_event: bool = False
     access: AccessPair | None = None
+
+    @classmethod
+    def unasked(
+        cls, outcome: Outcome, stored: StoredMember, changes: dict[str, list[Any]]
+    ) -> "Enrolled":
+        """A change that no record has sent: nobody waits for an answer or gets an invitation."""
+        return cls(outcome, stored, (), changes, (), NotInvitedReason.NOT_NEW)
 
     @property
     def left_plan_id(self) -> int | None:

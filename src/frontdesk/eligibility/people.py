@@ -19,7 +19,7 @@ from frontdesk.config import Uniqueness
 from frontdesk.db import Database, Tx
 from frontdesk.db.sets import insert_missing, update_set
 from frontdesk.eligibility import store
-from frontdesk.eligibility.coverages import coverages_in_force, last_days
+from frontdesk.eligibility.access_days import has_access
 from frontdesk.eligibility.model import (
     Enrolled,
     HistoryEntry,
@@ -162,11 +162,8 @@ def _answer(
 
 def _is_covered(known: Values, on: str) -> bool:
     """Whether one of the coverages that the member kept holds the day."""
-    if known.get("coverages") is None:
-        return False
-    coverages = coverages_in_force({"expiry_date": None, **known})
-    days = zip(coverages, last_days(coverages), strict=True)
-    return any(each.begin <= on <= last_day for each, last_day in days)
+    is_kept = known.get("coverages") is not None
+    return is_kept and has_access({"expiry_date": None, **known}, on, on)
 
 
 def find_duplicates(

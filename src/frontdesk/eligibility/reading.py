@@ -9,7 +9,7 @@ from frontdesk.clock import AccountDay
 from frontdesk.db import Tx
 from frontdesk.db.sets import one_round_trip
 from frontdesk.eligibility import store
-from frontdesk.eligibility.access_days import spans_of_access
+from frontdesk.eligibility.access_days import has_access
 from frontdesk.eligibility.field_kinds import EMAIL_LENGTH
 from frontdesk.eligibility.fields import FIELDS, STORED_FIELDS, UNIQUE
 from frontdesk.eligibility.model import HistoryEntry, MemberFilter
@@ -104,7 +104,7 @@ def list_records(tx: Tx, filter_: MemberFilter, *, size: int, day: AccountDay) -
     found = store.list_records(tx, filter_, until_id=end, limit=size + 1)
     next_after = found[size - 1]["id"] if len(found) > size else end
     on = filter_.eligible_on
-    page = [values for values in found[:size] if on is None or _has_access(values, on, on)]
+    page = [values for values in found[:size] if on is None or has_access(values, on, on)]
     return _records(tx, page, filter_.account_id, day), next_after
 
 
@@ -170,19 +170,13 @@ def _invitation(
     return {"state": change.state, "reason": step, "at": wire_time(change.updated_at)}
 
 
-def _has_access(values: store.Values, first_day: str, last_day: str) -> bool:
-    """Whether a span of the member's access, by all of its coverages, holds one of the days."""
-    spans = spans_of_access(values)
-    return any(span.begin <= last_day and span.end >= first_day for span in spans)
-
-
 def _record(values: store.Values, invitation: Shown, day: AccountDay) -> Shown:
     return {
         "id": values["id"],
         "type": "eligibility_members",
         "plan_id": values["plan_id"],
         **{name: values[name] for name in STORED_FIELDS},
-        "eligible": _has_access(values, day.earliest, day.latest),
+        "eligible": has_access(values, day.earliest, day.latest),
         "created_at": wire_time(values["created_at"]),
         "updated_at": wire_time(values["updated_at"]),
         "invitation": invitation,

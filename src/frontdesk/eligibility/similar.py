@@ -108,7 +108,7 @@ def find_look_alikes(tx: Tx, people: Sequence[Mapping[str, Any]], today: str) ->
     keys: list[str | None] = []
     for person in people:
         digest = persons.person_digest(hasher, person)
-        keys.append(digest and _key(digest, person))
+        keys.append(digest and similar_key(digest, person))
     found = store.find_similar(tx, sorted({*filter(None, keys)}), today)
     ids = {row["key"]: row["id"] for row in found.rows}
     return [ids.get(key or "") for key in keys]
@@ -118,14 +118,14 @@ def _is_still_similar(values: Mapping[str, Any], key: str, today: str) -> bool:
     return store.is_open(values, today) and key in _keys_of(values)
 
 
-def _key(digest: str, values: Mapping[str, Any]) -> str:
+def similar_key(digest: str, values: Mapping[str, Any]) -> str:
     """A digest and the birth date, as `store.find_similar` takes them."""
     return f"{digest} {values['dob']}"
 
 
 def _key_of_person(values: Mapping[str, Any]) -> str | None:
     digest = values["person_digest"]
-    return digest and _key(digest, values)
+    return digest and similar_key(digest, values)
 
 
 def _keys_of(values: Mapping[str, Any]) -> list[str]:

@@ -41,7 +41,6 @@ from frontdesk.eligibility.unique_keys import (
     scope_of,
 )
 from frontdesk.errors import Fault, Invalid
-from frontdesk.invitations.model import NotInvitedReason
 from frontdesk.invitations.protocol import cancel_of_members
 from frontdesk.text import fold_email, stored_time
 
@@ -400,15 +399,7 @@ class _Restoring:
             undo.request_id,
             file_id=undo.file_id,
         )
-        result = Enrolled(
-            outcome,
-            member,
-            answered=(),
-            changes=changes,
-            warnings=(),
-            invitation=NotInvitedReason.NOT_NEW,
-        )
-        return by, result
+        return by, Enrolled.unasked(outcome, member, changes)
 
     def _changes(
         self, member: StoredMember, entry: HistoryEntry, earlier: Mapping[str, Any]

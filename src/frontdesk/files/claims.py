@@ -145,6 +145,13 @@ class FileClaim:
             codes=by_code,
         )
 
+    def save_list(self, lines: Sequence[RowOutcome]) -> None:
+        """Store lines of the report that are no rows of the file, in a transaction of their own.
+        Raises as `write`.
+        """
+        with self.write() as tx:
+            self.save_chunk(tx, lines, rows_done=0)
+
     def update(self, **changes: Any) -> None:
         """Change the file in a transaction of its own. Raises as `write`."""
         with self.write() as tx:

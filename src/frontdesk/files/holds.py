@@ -50,8 +50,7 @@ def hold(
         claim.save(tx, approved=False, shown=shown)
     for lines in lists:
         claim.checkpoint(model.FileStep.CHECK, claim.file.rows_done)
-        with claim.write() as tx:
-            claim.save_chunk(tx, lines, rows_done=0)
+        claim.save_list(lines)
     if not claim.file.dry_run:  # whose rows are counted
         of_members = {model.LOST: tally.lost, model.GAINED: tally.gained}
         claim.update(counts=claim.file.counts | {name: n for name, n in of_members.items() if n})

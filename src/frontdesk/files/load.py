@@ -319,11 +319,6 @@ class ChunkWriter:
             TRACES.record("file.chunk", time.monotonic() - began, entry)
         return self._results
 
-    def write_list(self, lines: Sequence[model.RowOutcome]) -> None:
-        """Write lines of the report that are no rows of the file. Raises as `write`."""
-        with self._claim.write() as tx:
-            self._claim.save_chunk(tx, lines, rows_done=0)
-
     def _enrol(
         self, tx: Tx, submissions: Sequence[Submission], *, now: datetime
     ) -> Iterable[Enrolled | Exception]:

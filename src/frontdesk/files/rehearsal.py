@@ -59,7 +59,7 @@ def rehearse(claim: FileClaim, check: CheckResult, dry_run: DryRun, today: str) 
         refused = _decide_rows(claim, check, forecast, partial(_decided, claim, dry_run, today))
     if check.mode is FileMode.FULL:
         kept = kept_by_refused(claim, check, refused)
-        _note_missing(claim, check, forecast, writer, kept)
+        _note_missing(claim, check, forecast, kept)
     return forecast
 
 
@@ -222,11 +222,7 @@ def _line(row: model.ChunkRow, outcome: str, code: Code) -> model.RowOutcome:
 
 
 def _note_missing(
-    claim: FileClaim,
-    check: CheckResult,
-    forecast: Forecast,
-    writer: ChunkWriter,
-    kept: Mapping[int, int],
+    claim: FileClaim, check: CheckResult, forecast: Forecast, kept: Mapping[int, int]
 ) -> None:
     """Note the members that a full file would end because it omits them; a dry run lists them.
     `kept` are those that it omits and would not end, with the numbers of their refused rows.
@@ -244,7 +240,7 @@ def _note_missing(
                 else would_end(member, check, forecast.today)
                 for member in members
             )
-            writer.write_list([*lines])
+            claim.save_list([*lines])
     if claim.file.members_missing is None:
         claim.update(members_missing=missing)
 
