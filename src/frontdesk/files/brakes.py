@@ -70,6 +70,22 @@ class Limits(NamedTuple):
         return number > self.members and 100 * number > self.percent * of
 
 
+class Brake(NamedTuple):
+    """The limits of the account, and the numbers, by code, that the file's approval covers."""
+
+    limits: Limits
+    covered: Mapping[str, int]
+
+    @classmethod
+    def of(cls, settings: model.FileSettings, file: model.EligibilityFile) -> "Brake":
+        return cls(Limits.of(settings), file.shown or {} if file.approved else {})
+
+    def broken_by(self, code: Code, number: int, of: int) -> str:
+        """The rule that the number breaks beyond what is covered; "" for none."""
+        beyond = number - self.covered.get(code, 0)
+        return self.limits.broken_by(number, of) if self.limits.broken_by(beyond, of) else ""
+
+
 class ApprovalNeeded(Exception):
     """A person has to approve the file. `code` is that of the first reason, `detail` has all."""
 
@@ -88,52 +104,51 @@ def find_reasons(
     overtaken = "" if is_approved_change else overtaken_by(tx, file)
     if overtaken:
         return [Reason(codes.files.OVERTAKEN, overtaken)]
-    limits = Limits.of(store.get_file_settings(tx, file.account_id))
-    shown = file.shown or {} if file.approved else {}
+    brake = Brake.of(store.get_file_settings(tx, file.account_id), file)
     reasons = []
-    older = "" if codes.files.OLDER_THAN_APPLIED in shown else find_older_reason(tx, file)
+    is_old = codes.files.OLDER_THAN_APPLIED in brake.covered
+    older = "" if is_old else find_older_reason(tx, file)
     if older:
         reasons.append(Reason(codes.files.OLDER_THAN_APPLIED, older))
-    reasons += _reasons_of_rows(file.rows_total or 0, check, tally, limits, shown)
-    reasons += reasons_of_losses(tx, file, tally, limits, today)
+    reasons += _reasons_of_rows(file.rows_total or 0, check, tally, brake)
+    reasons += reasons_of_losses(tx, file, tally, brake.limits, today)
     if check.mode is FileMode.FULL:
-        reasons += _reasons_of_full_file(tx, file, check, tally, limits, shown)
+        reasons += _reasons_of_full_file(tx, file, check, tally, brake)
     return reasons
 
 
-def _reasons_of_rows(
-    rows: int, check: CheckResult, tally: Tally, limits: Limits, shown: Mapping[str, int]
-) -> list[Reason]:
+def _reasons_of_rows(rows: int, check: CheckResult, tally: Tally, brake: Brake) -> list[Reason]:
     reasons = []
+    limits = brake.limits
     moved = tally.moved
-    if limits.is_many(moved - shown.get(codes.files.TOO_MANY_MOVES, 0), rows):
+    # A small plan may be moved as a whole.
+    if limits.is_many(moved - brake.covered.get(codes.files.TOO_MANY_MOVES, 0), rows):
         rule = limits.broken_by(moved, rows)
         text = f"{moved} of the file's {rows} rows would move members here from other plans"
         reasons.append(Reason(codes.files.TOO_MANY_MOVES, f"{text}: {rule}.", moved))
     others = tally.other_people
-    if limits.broken_by(others - shown.get(codes.files.TOO_MANY_OTHER_PEOPLE, 0), rows):
-        rule = limits.broken_by(others, rows)
+    if rule := brake.broken_by(codes.files.TOO_MANY_OTHER_PEOPLE, others, rows):
         text = f"{others} of the file's {rows} rows describe other people than the stored members "
         text += f"with their identifiers, or give them other last names: {rule}. The rows may have "
         text += "shifted against the identifiers, or two senders use the same numbers."
         reasons.append(Reason(codes.files.TOO_MANY_OTHER_PEOPLE, text, others))
     similar = len(check.similar)
-    if limits.broken_by(similar - shown.get(codes.files.TOO_MANY_SIMILAR, 0), rows):
-        text = _similar_text(check.similar, rows, limits)
+    if rule := brake.broken_by(codes.files.TOO_MANY_SIMILAR, similar, rows):
+        text = _similar_text(check.similar, rows, rule)
         reasons.append(Reason(codes.files.TOO_MANY_SIMILAR, text, similar))
     for field, found, of in check.placeholders:
         most = max(of * PLACEHOLDERS_PERCENT // 100, limits.members)
-        if found > most and codes.files.TOO_MANY_PLACEHOLDERS not in shown:
+        if found > most and codes.files.TOO_MANY_PLACEHOLDERS not in brake.covered:
             text = f"{found} of the first {of} values of {field} stand for none, such as "
             text += "none@none.com or 0000000000, and would be left out."
             reasons.append(Reason(codes.files.TOO_MANY_PLACEHOLDERS, text, found))
     return reasons
 
 
-def _similar_text(similar: Sequence[SimilarRow], rows: int, limits: Limits) -> str:
+def _similar_text(similar: Sequence[SimilarRow], rows: int, rule: str) -> str:
     number = len(similar)
     text = f"{number} of the file's {rows} rows would create members who look like stored ones "
-    text += f"that it omits: {limits.broken_by(number, rows)}. "
+    text += f"that it omits: {rule}. "
     respelt = sum(each.is_respelt for each in similar)
     if respelt:
         text += f"The identifiers of {respelt} differ by zeros, letter case or punctuation only. "
@@ -184,25 +199,19 @@ def _days_of(kind: LossKind) -> str:
 
 
 def _reasons_of_full_file(
-    tx: Tx,
-    file: model.EligibilityFile,
-    check: CheckResult,
-    tally: Tally,
-    limits: Limits,
-    shown: Mapping[str, int],
+    tx: Tx, file: model.EligibilityFile, check: CheckResult, tally: Tally, brake: Brake
 ) -> list[Reason]:
     reasons = []
     rows = file.rows_total or 0
     before = file.members_before or 0
     later = tally.later_begins
-    if limits.broken_by(later - shown.get(codes.files.BEGINS_LATER, 0), before):
-        rule = limits.broken_by(later, before)
+    if rule := brake.broken_by(codes.files.BEGINS_LATER, later, before):
         text = f"{later} rows begin after today, for members who have access today, of the plan's "
         text += f"{before}: {rule}. If the file is the list of a later day, load it with the mode "
         text += "change, and the full one on its day."
         reasons.append(Reason(codes.files.BEGINS_LATER, text, later))
     missing = tally.missing
-    if not missing or codes.files.TOO_MANY_ENDS in shown:
+    if not missing or codes.files.TOO_MANY_ENDS in brake.covered:
         return reasons
     last_rows = _last_full_rows(tx, file)
     text = f"{missing} of the plan's {before} members would be ended"
