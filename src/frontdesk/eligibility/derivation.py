@@ -42,7 +42,7 @@ class DerivedPage(NamedTuple):
 def derive_due(
     tx: Tx, *, now: datetime, after: Place | None = None, limit: int = DERIVED_TOGETHER
 ) -> DerivedPage:
-    """Derive a page of the members whose day has come in the time zone of their account. Raises the
+    """Derive a page of the members that are due in the time zone of their account. Raises the
     driver's error, or StateChanged, on a lost race: run it again in a new transaction.
     """
     # East of UTC it may be the next day.

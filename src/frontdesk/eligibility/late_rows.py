@@ -27,7 +27,7 @@ def find_changed_since(
     submissions: Sequence[Submission],
     file: FileTerms | None,
 ) -> frozenset[int]:
-    """The ids of those of the stored members whose rows are late: by the history, the last change
+    """The ids of the stored members with late rows: by the history, the last change
     after the time of the terms is not the file's own. The submissions are all of one file.
     """
     if file is None or file.unless_changed_since is None or not submissions:

@@ -92,7 +92,7 @@ class RowAccess:
         return self._with_announced_move(submission, values)
 
     def _with_announced_move(self, submission: Submission, values: Values) -> Submission:
-        """The row of a table for a member who will move to another plan: the list of today's plan
+        """The row of a table for a member with an announced move to another plan: the list of today's plan
         says nothing of that, and its dates hold until then.
         """
         given = submission.record.given

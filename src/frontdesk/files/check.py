@@ -58,7 +58,7 @@ _SSN_DETAIL = (
 
 
 class SimilarRow(NamedTuple):
-    """A row of a new member who resembles a stored member that the file omits. `is_respelt`: the
+    """A row of a new member that resembles a stored member which the file omits. `is_respelt`: the
     identifiers differ by zeros, letter case or punctuation only.
     """
 

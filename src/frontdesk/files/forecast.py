@@ -58,11 +58,11 @@ class LossKind(NamedTuple):
 
 @dataclass(slots=True)
 class Tally:
-    """The numbers of a forecast. `losses` are by the plan of the member before, `unseen` those of
-    members whose loss no person has seen yet. `moved` counts members that move with their access,
+    """The numbers of a forecast. `losses` are by the plan of the member before, `unseen` those
+    that no person has seen yet. `moved` counts members that move with their access,
     `other_people` the rows that are, or may be, about another person than their stored member.
-    `later_begins` are, of a full file, members with access whose rows begin after today, although
-    their access does not end the day before, and `missing` those that it omits and ends.
+    `later_begins` are, of a full file, members with access and rows that begin after today, although
+    the access does not end the day before, and `missing` those that it omits and ends.
     `nameless` counts refused rows that name nobody: an omitted member may be theirs.
     """
 
@@ -82,7 +82,7 @@ class Tally:
 
 class Forecast:
     """The pairs and lines of one file, in a scratch database. `today` is the day on which the file
-    began; `shown_ids` are, in order, the members whose loss a person has seen and approved.
+    began; `shown_ids` are, in order, the members with a loss that a person has approved.
     """
 
     def __init__(self, scratch: Tx, today: str, shown_ids: Sequence[int] = ()) -> None:

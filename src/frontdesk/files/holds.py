@@ -23,7 +23,7 @@ def day_begun(tx: Tx, file: model.EligibilityFile) -> str:
 
 
 def shown_losses(claim: FileClaim) -> Sequence[int]:
-    """The members, by id and in order, whose loss of access a person has seen and approved."""
+    """The ids, in order, of the members with a loss of access that a person has approved."""
     if not claim.file.approved:
         return ()
     return claim.db.ask(partial(store.shown_losses, file_id=claim.file.id))
@@ -51,7 +51,7 @@ def hold(
     for lines in lists:
         claim.checkpoint(model.FileStep.CHECK, claim.file.rows_done)
         claim.save_list(lines)
-    if not claim.file.dry_run:  # whose rows are counted
+    if not claim.file.dry_run:  # that has counted its rows
         of_members = {model.LOST: tally.lost, model.GAINED: tally.gained}
         claim.update(counts=claim.file.counts | {name: n for name, n in of_members.items() if n})
     raise ApprovalNeeded(reasons)

@@ -64,7 +64,7 @@ def rehearse(claim: FileClaim, check: CheckResult, dry_run: DryRun, today: str) 
 
 
 def _has_news(check: CheckResult) -> bool:
-    """A full file may refuse rows about members whom no identifier of it meets."""
+    """A full file may refuse rows about members that none of its identifiers meets."""
     may_concern = bool(check.met) or check.mode is FileMode.FULL
     return check.mode is not FileMode.COMPARE and check.is_news and may_concern
 
@@ -175,8 +175,8 @@ def _pair_of(row: model.ChunkRow, result: Enrolled, access: AccessPair) -> Forec
 
 
 def _begins_later(submission: Submission, result: Enrolled, today: str) -> bool:
-    """Whether the row of a full file begins the access of a member after today who has it today
-    under its plan, although that does not end the day before: then the file may be the list of a later day.
+    """Whether the row of a full file begins after today, for a member with access under its plan
+    today, although that does not end the day before: then the file may be the list of a later day.
     """
     begins = [
         change.begin

@@ -25,8 +25,8 @@ class ReportLine(NamedTuple):
     """One line of a report, column by column. `changed` has the names of the fields that the row
     changed, `left_plan` the external_id of the plan that a member left or would leave; both are
     empty on lines of warnings. Of an 834, `transaction` counts the STs of the file, `ordinal` the INS
-    of that transaction. The two accesses are the days of a stored member whose access the row changed,
-    as intervals (`2026-01-01/2026-12-31`, `2026-01-01/..` without an end).
+    of that transaction. The two accesses are the days of a stored member before and after the row, if
+    it changed them, as intervals (`2026-01-01/2026-12-31`, `2026-01-01/..` without an end).
     """
 
     row: int | None

@@ -1,4 +1,4 @@
-"""The digests of a file's rows. A row whose digest is that of its stored member changes nothing, and
+"""The digests of a file's rows. A row with the digest of its stored member changes nothing, and
 need not be parsed (docs/decisions/0075).
 """
 

@@ -284,7 +284,7 @@ class RetentionPruner(BackgroundTask):
 
 
 class CoverageDeriver(BackgroundTask):
-    """Derives the members whose coverages say so on this day, soon after it has begun where they
+    """Derives the members with coverages that begin or end, soon after the day has begun where they
     live.
     """
 
