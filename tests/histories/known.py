@@ -89,4 +89,10 @@ KEPT: dict[str, History] = {
         families=(Family(spouse=True),),
         rounds=(Round(7, (Event("leave"),)), Round(30, (Event("reinstate"),))),
     ),
+    "a list of the next month names those who have left": History(
+        families=(Family(spouse=True), Family(spouse=True, children=1)),
+        rounds=(Round(7, (Event("age_out"), Event("leave"))),),
+        habits=Habits(form=TABLE, lists_left=True, lists="next month"),
+        start=240,
+    ),
 }

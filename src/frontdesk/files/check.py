@@ -261,10 +261,11 @@ class _FileCheck:
         """The later day of which the file is the list, "" without one. Only if its first rows say
         so the file is read for it.
         """
-        day = likely_list_day(sample, max(file_date, self._day_of_upload()))
+        today = max(file_date, self._day_of_upload())
+        day = likely_list_day(sample, today)
         if day:
             _, items = open_rows(self._db, self._file, self._go_on)
-            if is_list_of(read_rows(items), day):
+            if is_list_of(read_rows(items), day, today):
                 return day
         return ""
 

@@ -8,6 +8,7 @@ from datetime import date, timedelta
 from functools import lru_cache
 
 from frontdesk.eligibility.coverages import ChangeKind
+from frontdesk.eligibility.model import Action
 from frontdesk.mapping.model import Row
 
 _DAY_LENGTH = len("2026-01-01")
@@ -37,20 +38,30 @@ def _day(text: str) -> str:
 
 
 def likely_list_day(sample: Iterable[Row], today: str) -> str:
-    """The day after today, within a year, on which most rows of a sample begin; "" without one."""
-    begins = [begin_of(row) for row in sample if not row.skipped]
+    """The day after today, within a year, on which most members in a sample begin; "" without one."""
+    begins = [begin_of(row) for row in sample if _lists_a_member(row, today)]
     for day, count in Counter(begins).most_common(1):
         if today < day <= _in_a_year(today) and count > len(begins) / 2:
             return day
     return ""
 
 
-def is_list_of(rows: Iterable[Row], day: str) -> bool:
-    """Whether most of the rows begin on the day."""
+def is_list_of(rows: Iterable[Row], day: str, today: str) -> bool:
+    """Whether most of the members in the rows begin on the day."""
     listed = 0
     beginning = 0
     for row in rows:
-        if not row.skipped:
+        if _lists_a_member(row, today):
             listed += 1
             beginning += begin_of(row) == day
     return beginning > listed / 2
+
+
+def _lists_a_member(row: Row, today: str) -> bool:
+    """Whether the row is that of a member with access, now or later. Many rosters go on to name for
+    a month those who have left: such a row says nothing of the day of the list.
+    """
+    if row.skipped or row.action is Action.END:
+        return False
+    end = row.values.get("expiry_date")
+    return not isinstance(end, str) or (_day(end.strip()[:_DAY_LENGTH]) or today) >= today
