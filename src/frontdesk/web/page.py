@@ -35,7 +35,10 @@ def _read(package: str, name: str) -> str:
     return files(package).joinpath("pages", name).read_text(encoding="utf-8")
 
 
-_style = _read("frontdesk.web", "page.css")
+# Custom properties of colours, spaces and letters, which the documentation and the console share.
+TOKENS = _read("frontdesk.web", "tokens.css")
+
+_style = TOKENS + _read("frontdesk.web", "page.css")
 _style_hash = base64.b64encode(hashlib.sha256(_style.encode()).digest()).decode()
 
 _POLICY = (
