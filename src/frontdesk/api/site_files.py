@@ -11,7 +11,7 @@ from frontdesk.api.codes import codes_content, sections
 from frontdesk.api.collection import postman_collection
 from frontdesk.errors import NotFound
 from frontdesk.interface.schema import Schema
-from frontdesk.web.page import page_template
+from frontdesk.web.page import TOKENS, page_template
 
 _SCRIPT = b"text/javascript; charset=utf-8"
 _STYLE = b"text/css; charset=utf-8"
@@ -61,7 +61,8 @@ def site_file(
         return content_type, make()
     if name in ASSETS:
         path, content_type = ASSETS[name]
-        return content_type, files("frontdesk.api").joinpath("assets", path).read_bytes()
+        content = files("frontdesk.api").joinpath("assets", path).read_bytes()
+        return content_type, TOKENS.encode() + content if name == "site.css" else content
     if name in package_names():
         return _PACKAGE, PACKAGES.joinpath(name).read_bytes()
     if name in pages:

@@ -46,6 +46,8 @@ from frontdesk.web.response import Header, HttpError, Response
 from frontdesk.web.telemetry import Telemetry
 
 Handler = Callable[[App, Request], Awaitable[Response]]
+# How a path shows what went wrong, if not as a problem in JSON.
+ShowError = Callable[[App, Request, Exception], Response]
 Asgi = Callable[[Message, Receive, Send], Coroutine[Any, Any, None]]
 
 MAY_BE_EMPTY = {b"application/x-ndjson"}
@@ -67,7 +69,8 @@ class Endpoint:
     `outlives_database`: while the database is away, it takes tokens that were good lately. `query`:
     the schemas of its query parameters by name, where others are told; they are refused if
     `strict_query`. `takes_key`: a request with an Idempotency-Key is answered once. `is_bulk`: it
-    reads or writes much, and gives way to the requests of other endpoints.
+    reads or writes much, and gives way to the requests of other endpoints. `show_error`: how errors
+    of this path look, such as pages; None: problem details (JSON).
     """
 
     method: str
@@ -83,6 +86,7 @@ class Endpoint:
     any_scope: bool = False
     takes_key: bool = False
     is_bulk: bool = False
+    show_error: ShowError | None = None
 
 
 class Resource:
@@ -109,6 +113,8 @@ class Resource:
             self._endpoints["HEAD"] = self._endpoints["GET"]
         self._route = endpoints[0].path if endpoints else "none"
         self._noted_route = self._route.encode("ascii")
+        own = (endpoint.show_error for endpoint in endpoints if endpoint.show_error)
+        self._show_error = next(own, self._show_problem)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         started = perf_counter()
@@ -123,8 +129,7 @@ class Resource:
             except Exception as error:  # noqa: BLE001  # every request gets a response
                 if not isinstance(error, FrontdeskError | HttpError):
                     self._telemetry.unexpected(error, request, self._route)
-                base_url = self._app.config.base_url
-                response = problem_response(error, request, base_url, self._remedies)
+                response = self._show_error(self._app, request, error)
             if self._app.is_draining:
                 request.extra_headers += (CLOSE,)
             try:
@@ -143,6 +148,9 @@ class Resource:
             if caller is not None and cost is not None:
                 cost.client = caller.client
                 cost.account_id = caller.account_id
+
+    def _show_problem(self, app: App, request: Request, error: Exception) -> Response:
+        return problem_response(error, request, app.config.base_url, self._remedies)
 
     async def _respond(self, request: Request) -> Response:
         request.check_headers()

@@ -48,7 +48,10 @@ def read_page_part(name: str) -> str:
     return files("frontdesk.web").joinpath("pages", name).read_text(encoding="utf-8")
 
 
-_style = read_page_part("page.css")
+# Custom properties of colours, spaces and letters, which the documentation and the console share.
+TOKENS = read_page_part("tokens.css")
+
+_style = TOKENS + read_page_part("page.css")
 _style_hash = base64.b64encode(hashlib.sha256(_style.encode()).digest()).decode()
 
 
