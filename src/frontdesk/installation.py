@@ -26,6 +26,7 @@ def build_asgi(
     is scripted by their external_id from now on (docs/sandbox.md).
     """
     from frontdesk.api.routes import ENDPOINTS, ENTRANCE, PAGES, REMEDIES
+    from frontdesk.console.routes import ENDPOINTS as CONSOLE_ENDPOINTS
     from frontdesk.operator.routes import ENDPOINTS as OPERATOR_ENDPOINTS
     from frontdesk.web.endpoint import routed
     from frontdesk.web.stored_metrics import SEVERAL_READS, StoredMetrics
@@ -36,7 +37,7 @@ def build_asgi(
     for read, fresh_seconds in SEVERAL_READS:
         app.stored_metrics.register(StoredMetrics(app.db, app.clock, read, fresh_seconds))
     app.db.outage.tell = telemetry.event
-    endpoints = [*ENTRANCE, *ENDPOINTS, *PAGES, *OPERATOR_ENDPOINTS]
+    endpoints = [*ENTRANCE, *ENDPOINTS, *PAGES, *OPERATOR_ENDPOINTS, *CONSOLE_ENDPOINTS]
     if app.config.environment is Environment.SANDBOX:
         from frontdesk.sandbox import door, scripted
 

@@ -1,6 +1,5 @@
 """Second factors: time-based codes (RFC 6238) and recovery codes."""
 
-from datetime import datetime
 from typing import NamedTuple
 
 from frontdesk.db import Tx

@@ -1,6 +1,5 @@
 """Links that make a user or reset a password: shown once, used once."""
 
-from collections.abc import Collection
 from datetime import datetime
 
 from frontdesk.access.model import Reach

@@ -1,6 +1,5 @@
 """Sessions of users: read, confirm by a second factor, list, end."""
 
-from collections.abc import Sequence
 from datetime import datetime
 
 from frontdesk.audit import Requester

@@ -6,7 +6,7 @@ import base64
 import hashlib
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from markupsafe import Markup
 
@@ -74,19 +74,24 @@ PRIVATE: tuple[Header, ...] = (
 )
 
 
+class Frame(NamedTuple):
+    """What stands around the content of a page: markup with its values escaped, the path of the
+    script, and the headers of such pages.
+    """
+
+    markup: Markup
+    script: str
+    headers: tuple[Header, ...]
+
+
+_NO_FRAME = Frame(Markup(), "", PRIVATE)
+
+
 def page_response(
-    title: str,
-    content: Markup,
-    *,
-    status: int = 200,
-    wide: bool = False,
-    frame: Markup = Markup(""),
-    script: str = "",
-    headers: tuple[Header, ...] = PRIVATE,
+    title: str, content: Markup, *, status: int = 200, wide: bool = False, frame: Frame = _NO_FRAME
 ) -> Response:
     """A page with this title. `content` is markup with its values escaped, such as a
-    `page_template` renders, and so is `frame`, what stands around it (the places of the console).
-    `script` is the path of the page's script.
+    `page_template` renders.
     """
     page = page_template("frontdesk.web", "page.html")
     body = page.render(
@@ -94,8 +99,8 @@ def page_response(
         content=content,
         style=Markup(_style),  # noqa: S704 # our own text
         wide=wide,
-        frame=frame,
-        script=script,
+        frame=frame.markup,
+        script=frame.script,
     )
-    policy = (b"content-security-policy", _policy(has_script=bool(script)))
-    return Response(status, body.encode(), (policy, *headers), HTML)
+    policy = (b"content-security-policy", _policy(has_script=bool(frame.script)))
+    return Response(status, body.encode(), (policy, *frame.headers), HTML)

@@ -1,0 +1,128 @@
+"""Declares pages beside their handlers, and takes each request through the same steps: the session,
+the right, the proof that a form is ours, the handler, and errors as pages.
+
+A page names who may see it. Whatever is not declared does not exist: every other address below
+/console is "not found".
+"""
+
+from collections.abc import Awaitable, Callable
+from enum import Enum
+from functools import partial
+
+from frontdesk.app import App
+from frontdesk.console import cookies
+from frontdesk.console.errors import NoRight, SignInNeeded, error_page
+from frontdesk.console.sign_in_pages import ask_to_confirm, ask_to_sign_in
+from frontdesk.console.visit import TOKEN_FIELD, Visit, read_form
+from frontdesk.errors import FrontdeskError, NotFound
+from frontdesk.users.model import NotFresh, Right, Session
+from frontdesk.users.sessions import session_of
+from frontdesk.web.endpoint import Endpoint
+from frontdesk.web.request import Request
+from frontdesk.web.response import HttpError, Response
+
+Handler = Callable[[Visit], Awaitable[Response]]
+Declare = Callable[[Handler], Handler]
+
+REFRESH_HEADER = b"x-frontdesk-refresh"  # the script's timer sends it: no use of the session
+
+
+class Who(Enum):
+    """Who may see a page that needs no right."""
+
+    ANYONE = "before the sign-in, too"
+    USER = "every signed-in user"
+
+
+class Pages:
+    """The pages of one place of the console."""
+
+    def __init__(self) -> None:
+        self.endpoints: list[Endpoint] = []
+
+    def get(self, path: str, *, for_: Right | Who) -> Declare:
+        """Declare the handler of GET. It changes nothing."""
+        return self._declare("GET", path, for_)
+
+    def post(self, path: str, *, for_: Right | Who) -> Declare:
+        """Declare the handler of a form."""
+        return self._declare("POST", path, for_)
+
+    def _declare(self, method: str, path: str, for_: Right | Who) -> Declare:
+        def declare(handler: Handler) -> Handler:
+            serve = partial(_serve, handler, for_)
+            self.endpoints.append(
+                Endpoint(method, path, serve, scope=None, serves_json=False, show_error=show_error)
+            )
+            return handler
+
+        return declare
+
+
+async def _serve(handler: Handler, for_: Right | Who, app: App, request: Request) -> Response:
+    visit = Visit(app, request, app.clock())
+    try:
+        await _admit(visit, for_)
+        return await handler(visit)
+    except SignInNeeded:
+        return ask_to_sign_in(visit)
+    except NotFresh:
+        return ask_to_confirm(visit)
+    except (FrontdeskError, HttpError) as error:
+        return error_page(visit, error)
+
+
+def show_error(app: App, request: Request, error: Exception) -> Response:
+    """The page of an error that no handler has met."""
+    return error_page(Visit(app, request, app.clock()), error)
+
+
+async def _admit(visit: Visit, for_: Right | Who) -> None:
+    """Raises SignInNeeded, NotFound for an account that the user does not reach, NoRight,
+    ForeignForm, and what `read_form` raises.
+    """
+    request = visit.request
+    is_form = request.method == "POST"
+    if is_form:
+        cookies.refuse_foreign_form(visit.app.config, request)
+    if for_ is Who.ANYONE:
+        visit.secret = cookies.read_cookie(visit.app.config, request, cookies.FORM)
+    else:
+        await _find_session(visit)
+    if is_form:
+        visit.form = await read_form(request)
+        if visit.session is None and for_ is not Who.ANYONE:
+            raise SignInNeeded
+        cookies.refuse_wrong_token(visit.secret, visit.form.fields.pop(TOKEN_FIELD, ""))
+    elif visit.session is None and for_ is not Who.ANYONE:
+        raise SignInNeeded
+    if visit.session is not None:
+        _check_right(visit, visit.session, for_)
+
+
+async def _find_session(visit: Visit) -> None:
+    """Sets the session of the cookie, if it lives."""
+    app = visit.app
+    secret = cookies.read_cookie(app.config, visit.request, cookies.SESSION)
+    if secret is None:
+        return
+    is_use = visit.request.header(REFRESH_HEADER) is None
+    visit.session = await app.read_in_thread(
+        lambda: session_of(app.db, secret, now=visit.now, is_use=is_use)
+    )
+    visit.secret = secret
+
+
+def _check_right(visit: Visit, session: Session, for_: Right | Who) -> None:
+    """Raises NotFound for an account beyond the user's reach, as for one that does not exist;
+    NoRight.
+    """
+    user = session.user
+    if "account_id" in visit.request.path_parameters:
+        account_id = visit.request.path_id("account_id", of="account")
+        if not user.reaches(account_id):
+            raise NotFound("account")
+        visit.account_id = account_id
+        visit.app.refuse_used_up_trail(account_id)
+    if isinstance(for_, Right) and not user.may(for_, visit.account_id):
+        raise NoRight(for_)

@@ -1,0 +1,56 @@
+"""The entrance, the accounts of users of the installation, the page's script, and every address that
+is nothing.
+"""
+
+from frontdesk import access
+from frontdesk.console import frame
+from frontdesk.console.door import Pages, Who
+from frontdesk.console.script import SCRIPT, SCRIPT_NAME
+from frontdesk.console.visit import Visit
+from frontdesk.errors import NotFound
+from frontdesk.users.model import Right
+from frontdesk.web.response import Response
+
+PAGES = Pages()
+
+_KEPT = (b"cache-control", b"public, max-age=31536000, immutable")  # the name changes with it
+
+
+@PAGES.get("/console", for_=Who.USER)
+async def enter(visit: Visit) -> Response:
+    """Lead to the first place of the user."""
+    user = visit.user
+    if user.account_id is not None:
+        if user.may(Right.FILES_READ, user.account_id):
+            return frame.go_to(f"/console/accounts/{user.account_id}/files")
+        return frame.go_to("/console/me")
+    return frame.go_to("/console/accounts")
+
+
+@PAGES.get("/console/accounts", for_=Who.USER)
+async def list_accounts(visit: Visit) -> Response:
+    """List the accounts that the user reaches."""
+    user = visit.user
+    every = await visit.app.ask(access.list_accounts)
+    accounts = [each for each in every if user.reaches(each.id)]
+    return frame.show(visit, "Accounts", "accounts.html", accounts=accounts)
+
+
+@PAGES.get("/console/assets/{name}", for_=Who.ANYONE)
+async def show_asset(visit: Visit) -> Response:
+    """The script, under the name that changes with it."""
+    if visit.request.path_parameters["name"] != SCRIPT_NAME:
+        raise NotFound("address")
+    return Response(200, SCRIPT, (_KEPT,), b"text/javascript; charset=utf-8")
+
+
+@PAGES.get("/console/{rest:path}", for_=Who.USER)
+async def show_nothing(_visit: Visit) -> Response:
+    """Every other address below /console: shut before the sign-in, nothing after it."""
+    raise NotFound("address")
+
+
+@PAGES.post("/console/{rest:path}", for_=Who.USER)
+async def take_nothing(_visit: Visit) -> Response:
+    """As `show_nothing`, for a form."""
+    raise NotFound("address")

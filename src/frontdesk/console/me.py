@@ -1,0 +1,163 @@
+"""What users change of their own: name and time zone, password, second factor, sessions."""
+
+from markupsafe import Markup
+
+from frontdesk.console import cookies, frame
+from frontdesk.console import sign_in_pages as pages
+from frontdesk.console.door import Pages, Who
+from frontdesk.console.visit import Visit
+from frontdesk.errors import Invalid
+from frontdesk.users import directory, factors, sessions
+from frontdesk.users.model import SignedIn
+from frontdesk.web.response import Header, Response
+
+PAGES = Pages()
+
+ME = "/console/me"
+FACTOR = "/console/me/factor"
+
+
+@PAGES.get(ME, for_=Who.USER)
+async def show_me(visit: Visit) -> Response:
+    """Show the user's own settings and sessions."""
+    return await _page(visit)
+
+
+async def _page(
+    visit: Visit, *, message: str = "", tone: str = "bad", status: int = 200
+) -> Response:
+    user_id = visit.user.id
+    own = await visit.app.ask(lambda tx: sessions.list_sessions(tx, user_id, now=visit.now))
+    codes_left = await visit.app.ask(lambda tx: factors.count_recovery_codes(tx, user_id))
+    return frame.show(
+        visit,
+        "You",
+        "me.html",
+        status=status,
+        sessions=own,
+        codes_left=codes_left,
+        message=message,
+        tone=tone,
+    )
+
+
+@PAGES.post(ME, for_=Who.USER)
+async def change_me(visit: Visit) -> Response:
+    """Change one's own name and time zone."""
+    user_id = visit.user.id
+    name = visit.form.text("name")
+    zone = visit.form.text("time_zone") or None
+    try:
+        await visit.app.write(
+            lambda tx: directory.change_own(tx, user_id, name=name, time_zone=zone)
+        )
+    except Invalid as error:
+        return await _page(visit, message=_rules(error), status=422)
+    return frame.go_to(ME)
+
+
+@PAGES.post("/console/me/password", for_=Who.USER)
+async def change_password(visit: Visit) -> Response:
+    """Change one's own password. The other sessions end."""
+    secret = visit.secret or ""
+    present = visit.form.password("present")
+    new = visit.form.password("new")
+    try:
+        signed_in = await visit.app.in_thread(
+            lambda: sessions.change_password(
+                visit.app.db, visit.visitor, session=secret, present=present, new=new
+            )
+        )
+    except Invalid as error:
+        return await _page(visit, message=_rules(error), status=422)
+    if signed_in is None:
+        return await _page(visit, message="The present password is not right.", status=422)
+    return frame.go_to(ME, *_new_secrets(visit, signed_in))
+
+
+@PAGES.post("/console/me/sessions/{session_id}/end", for_=Who.USER)
+async def end_session(visit: Visit) -> Response:
+    """End a session of one's own."""
+    user_id = visit.user.id
+    session_id = visit.id_of("session_id", of="address")
+    requester = visit.requester
+    await visit.app.write(lambda tx: sessions.end_session(tx, user_id, session_id, requester))
+    return frame.go_to(ME)
+
+
+@PAGES.post("/console/me/recovery-codes", for_=Who.USER)
+async def renew_recovery_codes(visit: Visit) -> Response:
+    """Ten new recovery codes, in this answer only."""
+    session = visit.session
+    if session is None:
+        return frame.go_to(ME)
+    requester = visit.requester
+    codes = await visit.app.write(lambda tx: sessions.renew_recovery_codes(tx, session, requester))
+    return frame.show(
+        visit, "Your recovery codes", "recovery_codes.html", recovery_codes=codes, after=ME
+    )
+
+
+@PAGES.post("/console/me/factor/begin", for_=Who.USER)
+async def begin_factor(visit: Visit) -> Response:
+    """Begin to set up another second factor."""
+    session = visit.session
+    if session is None:
+        return frame.go_to(ME)
+    sessions.refuse_unless_fresh(session, now=visit.now)
+    user_id = visit.user.id
+    await visit.app.write(lambda tx: factors.offer_factor(tx, user_id))
+    return frame.go_to(FACTOR)
+
+
+@PAGES.get(FACTOR, for_=Who.USER)
+async def show_factor(visit: Visit) -> Response:
+    """Show the second factor that is being set up."""
+    return await _factor_page(visit)
+
+
+@PAGES.post(FACTOR, for_=Who.USER)
+async def change_factor(visit: Visit) -> Response:
+    """Confirm another second factor by its first code."""
+    secret = visit.secret or ""
+    code = visit.form.text("code")
+    key = pages.factor_key(visit)
+    signed_in = await visit.app.in_thread(
+        lambda: sessions.change_factor(visit.app.db, visit.visitor, key, session=secret, code=code)
+    )
+    if signed_in is None:
+        return await _factor_page(visit, message="This code is not right.", status=422)
+    headers = _new_secrets(visit, signed_in)
+    visit.session = signed_in.session
+    visit.secret = signed_in.secret
+    return frame.show(
+        visit,
+        "Your recovery codes",
+        "recovery_codes.html",
+        headers=headers,
+        recovery_codes=signed_in.recovery_codes,
+        after=ME,
+    )
+
+
+async def _factor_page(visit: Visit, *, message: str = "", status: int = 200) -> Response:
+    user_id = visit.user.id
+    key = pages.factor_key(visit)
+    offer = await visit.app.ask(lambda tx: factors.offered_factor(tx, key, user_id))
+    return frame.show(
+        visit,
+        "Another second factor",
+        "factor.html",
+        status=status,
+        offer=offer,
+        qr=Markup(offer.qr_svg),  # noqa: S704 # made by segno of our own text
+        message=message,
+    )
+
+
+def _new_secrets(visit: Visit, signed_in: SignedIn) -> tuple[Header, ...]:
+    return (cookies.set_cookie(visit.app.config, cookies.SESSION, signed_in.secret),)
+
+
+def _rules(error: Invalid) -> str:
+    return " ".join(fault.message.capitalize().rstrip(".") + "." for fault in error.faults)

@@ -1,0 +1,6 @@
+"""Every page of the console. What is not here is "not found"."""
+
+from frontdesk.console import home, me, sign_in
+
+PLACES = (sign_in.PAGES, me.PAGES, home.PAGES)
+ENDPOINTS = tuple(endpoint for place in PLACES for endpoint in place.endpoints)
