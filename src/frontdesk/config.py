@@ -307,6 +307,7 @@ class Config:
     database_url: str = setting("sqlite:///var/frontdesk.db", _database_url, is_secret=True)
     pool_connections: int = setting("16", _whole(4, 16, "connections"))
     base_url: str = setting("http://127.0.0.1:8000", _base_url)
+    console_url: str = setting("", lambda text: _base_url(text) if text else "")
     environment: Environment = setting("sandbox", _one_of(Environment))
     uniqueness: Uniqueness = setting("service", _one_of(Uniqueness))
     queue_ttl_seconds: int = setting("15", _whole(1, 86_400, "whole seconds"))
@@ -341,6 +342,14 @@ class Config:
     def host_name(self) -> str:
         """The host in `base_url`; "" where that is an IPv6 address, which is no name."""
         return self.base_url.partition("://")[2].partition("/")[0].partition(":")[0].strip("[]")
+
+    @property
+    def console_origin(self) -> str:
+        """Scheme, host and port under which browsers reach the console: those of `console_url`, else
+        of `base_url`.
+        """
+        parts = urlsplit(self.console_url or self.base_url)
+        return f"{parts.scheme.lower()}://{parts.netloc.lower()}"
 
     @property
     def allows_loopback(self) -> bool:

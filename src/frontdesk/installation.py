@@ -5,6 +5,7 @@ built, because the command line and workers do without them.
 """
 
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from frontdesk.app import App
 from frontdesk.config import Config, Environment
@@ -28,7 +29,7 @@ def build_asgi(
     from frontdesk.api.routes import ENDPOINTS, ENTRANCE, PAGES, REMEDIES
     from frontdesk.console.routes import ENDPOINTS as CONSOLE_ENDPOINTS
     from frontdesk.operator.routes import ENDPOINTS as OPERATOR_ENDPOINTS
-    from frontdesk.web.endpoint import routed
+    from frontdesk.web.endpoint import OwnHost, routed
     from frontdesk.web.stored_metrics import SEVERAL_READS, StoredMetrics
     from frontdesk.web.telemetry import Telemetry
 
@@ -43,7 +44,10 @@ def build_asgi(
 
         app.enrolments.intercept = scripted.enrol
         endpoints += door.ENDPOINTS
-    return routed(app, telemetry, endpoints, in_work or RequestsInWork(), REMEDIES)
+    own_host = None
+    if app.config.console_url:
+        own_host = OwnHost(urlsplit(app.config.console_url).netloc.lower(), "/console")
+    return routed(app, telemetry, endpoints, in_work or RequestsInWork(), REMEDIES, own_host)
 
 
 def run_options(config: Config, **more: Any) -> RunOptions:

@@ -28,15 +28,9 @@ class ForeignForm(FrontdeskError, kind=Kind.FORBIDDEN):
     """The request does not come from a form of ours."""
 
 
-def origin_of(config: Config) -> str:
-    """Scheme, host and port under which browsers reach the console."""
-    parts = urlsplit(config.base_url)
-    return f"{parts.scheme}://{parts.netloc}"
-
-
 def needs_tls(config: Config) -> bool:
     """Whether the cookies are sent over TLS only: not in a sandbox on this machine."""
-    host = urlsplit(config.base_url).hostname or ""
+    host = urlsplit(config.console_origin).hostname or ""
     return config.environment is not Environment.SANDBOX or not is_this_machine(host)
 
 
@@ -90,7 +84,7 @@ def refuse_foreign_form(config: Config, request: Request) -> None:
     if site is not None:
         is_own = site == "same-origin"
     else:
-        is_own = request.header(b"origin") == origin_of(config)
+        is_own = request.header(b"origin") == config.console_origin
     if not is_own:
         raise ForeignForm("This form was not sent from a page of the console. Nothing was changed.")
 

@@ -153,7 +153,7 @@ def ask_to_confirm(visit: Visit) -> Response:
 def _referring(visit: Visit) -> str:
     """The path of the page from which the form was sent, as the browser says."""
     referrer = visit.request.header(b"referer") or ""
-    return referrer.removeprefix(cookies.origin_of(visit.app.config))
+    return referrer.removeprefix(visit.app.config.console_origin)
 
 
 def resume_page(visit: Visit, carried: Carried, *headers: Header) -> Response:

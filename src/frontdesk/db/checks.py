@@ -372,6 +372,16 @@ def _production_failures(config: Config) -> Iterator[CheckFailure]:
         yield CheckFailure(
             what, "Set it to the address that callers use, such as https://api.example.com."
         )
+    if not config.console_url:
+        what = (
+            "FRONTDESK_CONSOLE_URL is not set, so the console has the origin of the API's reference, "
+            "which runs a third party's script."
+        )
+        yield CheckFailure(
+            what,
+            "Set it to a host of its own, such as https://console.example.com.",
+            is_warning=True,
+        )
     if not config.link_secret:
         what = "FRONTDESK_LINK_SECRET is not set, so the links in invitations could be guessed."
         yield CheckFailure(what, f"Set it to {_RANDOM}")

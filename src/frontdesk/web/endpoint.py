@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.routing import Match, Route
 
@@ -245,15 +245,34 @@ class Resource:
             self._app.refuse_used_up_trail(caller.account_id)
 
 
+class OwnHost(NamedTuple):
+    """A host under which the paths below `prefix` answer, and nothing else; they answer under no
+    other. `host` is a name with its port, unless that is the usual one.
+    """
+
+    host: str
+    prefix: str
+
+    def forbids(self, scope: Message) -> bool:
+        """Whether the request has this host and another path, or another host and such a path."""
+        sent = next((value for name, value in scope["headers"] if name == b"host"), b"")
+        host = sent.decode("latin-1").lower().removesuffix(":443")
+        path = scope["path"]
+        is_below = path == self.prefix or path.startswith(self.prefix + "/")
+        return is_below != (host == self.host)
+
+
 def routed(
     app: App,
     telemetry: Telemetry,
     endpoints: Sequence[Endpoint],
     in_work: RequestsInWork,
     remedies: Mapping[Remedy, RemedyOperation],
+    own_host: OwnHost | None = None,
 ) -> Asgi:
     """The endpoints as one ASGI application. When its lifespan ends it finishes what is under way
-    and closes the App. `remedies` are the operations that problems name.
+    and closes the App. `remedies` are the operations that problems name; `own_host` is the one host
+    of some paths.
 
     The order of the endpoints means nothing: where two paths fit, the one with the literal part
     counts.
@@ -292,6 +311,8 @@ def routed(
             resource, scope["path_params"] = (
                 find(path) if len(path) > LONGEST_CACHED else find_cached(path)
             )
+            if own_host is not None and own_host.forbids(scope):
+                resource = not_found
             await metered(resource(scope, receive, send), app.request_costs.count)
 
     return asgi
