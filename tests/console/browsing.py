@@ -1,0 +1,81 @@
+"""A browser over HTTP, as the tests of the console use it: it keeps cookies, follows redirects, and
+sends a form of the page that it is on, with that form's hidden fields.
+"""
+
+from html.parser import HTMLParser
+from typing import Any
+
+from starlette.testclient import TestClient
+
+ORIGIN = "https://api.example.com"
+
+
+class _Forms(HTMLParser):
+    """The forms of a page: the action of each, and the fields with their values."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.forms: list[tuple[str, dict[str, str]]] = []
+        self._select = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        if tag == "form":
+            self.forms.append((given.get("action", ""), {}))
+        if not self.forms:
+            return
+        fields = self.forms[-1][1]
+        if tag == "input" and "name" in given:
+            is_choice = given.get("type") in ("radio", "checkbox")
+            if not is_choice or "checked" in given:
+                fields[given["name"]] = given.get("value", "")
+        if tag == "select":
+            self._select = given.get("name", "")
+        if tag == "option" and self._select and "selected" in given:
+            fields[self._select] = given.get("value", "")
+
+
+class Browser:
+    """`page` is the text of the page that it is on, `answer` the last answer."""
+
+    def __init__(self, http: TestClient) -> None:
+        self.http = http
+        self.answer: Any = None
+        self.headers = {"Sec-Fetch-Site": "same-origin", "Accept": "text/html"}
+
+    @property
+    def page(self) -> str:
+        return str(self.answer.text)
+
+    @property
+    def path(self) -> str:
+        return str(self.answer.url.raw_path.decode())
+
+    @property
+    def status(self) -> int:
+        return int(self.answer.status_code)
+
+    def open(self, path: str, **headers: str) -> "Browser":
+        """Go to an address, and where that leads."""
+        self.answer = self.http.get(path, headers=self.headers | headers, follow_redirects=True)
+        return self
+
+    def form(self, action: str) -> dict[str, str]:
+        """The fields of the page's form with this action. Raises LookupError without one."""
+        parser = _Forms()
+        parser.feed(self.page)
+        for found, fields in parser.forms:
+            if found == action:
+                return fields
+        raise LookupError(f"no form {action} among {[found for found, _ in parser.forms]}")
+
+    def send(self, action: str, **fields: str) -> "Browser":
+        """Fill in a form of this page, press its button, and follow where that leads."""
+        return self.post(action, self.form(action) | fields)
+
+    def post(self, path: str, fields: dict[str, str], **headers: str) -> "Browser":
+        """Send fields as a form would, with these headers instead of the browser's own."""
+        self.answer = self.http.post(
+            path, data=fields, headers=self.headers | headers, follow_redirects=True
+        )
+        return self

@@ -1,0 +1,58 @@
+"""Users of every role, and browsers that are signed in as them."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from starlette.testclient import TestClient
+
+from frontdesk.app import App
+from frontdesk.db import Database
+from frontdesk.installation import build_asgi
+from frontdesk.users.demo import create_demo_user
+from frontdesk.users.model import ACCOUNT_ROLES, Role
+from tests.conftest import SetClock
+from tests.console.browsing import ORIGIN, Browser
+from tests.factories import Customer
+
+SignIn = Callable[..., Browser]
+
+
+@pytest.fixture
+def browsers(app: App) -> Iterator[Callable[[], Browser]]:
+    """Opens browsers, each with cookies of its own."""
+    asgi = build_asgi(app)
+    with TestClient(asgi, base_url=ORIGIN) as first:
+
+        def open_browser() -> Browser:
+            http = TestClient(asgi, base_url=ORIGIN)
+            http.portal = first.portal
+            return Browser(http)
+
+        yield open_browser
+
+
+@pytest.fixture
+def sign_in(
+    browsers: Callable[[], Browser], db: Database, customer: Customer, clock: SetClock
+) -> SignIn:
+    """Signs a demo user with these roles in: of the customer's account, or of the installation."""
+
+    def signed_in(*roles: Role, account_id: int | None = None) -> Browser:
+        is_of_account = bool(ACCOUNT_ROLES.intersection(roles))
+        email = f"{'-'.join(roles)}@example.com"
+        home = account_id or customer.account_id
+        _, password = create_demo_user(
+            db,
+            email=email,
+            name="Ana Ruiz",
+            account_id=home if is_of_account else None,
+            roles=roles,
+            now=clock(),
+        )
+        browser = browsers()
+        browser.open("/console/sign-in")
+        browser.send("/console/sign-in", email=email, password=password)
+        assert browser.status in (200, 404), browser.page
+        return browser
+
+    return signed_in
