@@ -1,34 +1,34 @@
 """Authenticates API clients by their secrets, and slows down guessing.
 
-All processes count failures in the database over the last five minutes: per client at one address,
-and per address over all clients. Above the limit wrong pairs are refused without being recorded, so
-guesses fill no table, and the limit always ends. The right secret is accepted after a pause
-(PAUSE_SECONDS): callers that share an address, behind a proxy or a company's gateway, must not lock
-each other out, and secrets of 256 random bits can't be guessed.
+All processes count failures over the last five minutes (`guessing`): per client at one address, and
+per address over all clients. Above the limit wrong pairs are refused. The right secret is accepted
+after a pause (PAUSE_SECONDS): callers that share an address, behind a proxy or a company's gateway,
+must not lock each other out, and secrets of 256 random bits can't be guessed.
 
 Failures are not counted per client over all addresses: a stranger that fails from many addresses
-would lock the customer out. An IPv6 address counts as its /64, the range of one caller.
+would lock the customer out.
 """
 
 import hmac
-import math
 from datetime import datetime, timedelta
-from ipaddress import IPv6Address, IPv6Network, ip_address
 from typing import NamedTuple
 
-from frontdesk.access import store
+from frontdesk.access import guessing, store
 from frontdesk.access.accounts import find_client
 from frontdesk.access.callers import digest
+from frontdesk.access.guessing import FailureLimit, FailureLimits, network_of
 from frontdesk.access.model import ApiClient
 from frontdesk.db import Tx
-from frontdesk.errors import RateLimited
 
 WINDOW_SECONDS = 300
 FAILURES_PER_CLIENT_AND_ADDRESS = 10
 FAILURES_PER_ADDRESS = 30
 PAUSE_SECONDS = 1.0  # of the right secret from a limited address
 
-_WINDOW = timedelta(seconds=WINDOW_SECONDS)
+PER_NAME_AND_ADDRESS = FailureLimit(
+    FAILURES_PER_CLIENT_AND_ADDRESS, timedelta(seconds=WINDOW_SECONDS)
+)
+PER_ADDRESS = FailureLimit(FAILURES_PER_ADDRESS, timedelta(seconds=WINDOW_SECONDS))
 _NO_CLIENT = 0  # no row has this id
 _NO_SECRET = digest("")
 
@@ -70,60 +70,27 @@ def record_failure(tx: Tx, *, client_id: str, address: str, now: datetime) -> bo
     """Record a wrong pair; True if it was the last before the limit. Raises RateLimited above the
     limit.
     """
-    client_at_address, at_address = _limits(client_id, address)
-    # Concurrent guesses are counted one after the other; otherwise all of them would pass below the
-    # limit.
-    store.lock_failures(tx, at_address)
-    if wait := seconds_limited(tx, client_id=client_id, address=address, now=now):
-        raise RateLimited("Too many failed attempts.", retry_after_seconds=wait)
-    store.add_failures(tx, (client_at_address, at_address), now=now, window=_counted(now))
-    return seconds_limited(tx, client_id=client_id, address=address, now=now) > 0
+    limits = _limits(client_id, address)
+    guessing.count_failure(tx, limits, now=now)
+    return guessing.seconds_limited(tx, limits, now=now) > 0
 
 
 def seconds_limited(tx: Tx, *, client_id: str, address: str, now: datetime) -> int:
     """Seconds until a wrong pair is checked again; 0 below the limit."""
-    limits = _limits(client_id, address)
-    return max(
-        _wait_seconds(tx, subject, limit=limit, now=now) for subject, limit in limits.items()
-    )
+    return guessing.seconds_limited(tx, _limits(client_id, address), now=now)
 
 
-def _wait_seconds(tx: Tx, subject: bytes, *, limit: int, now: datetime) -> int:
-    """Seconds until the subject has fewer than `limit` failures in the window; 0 if it has fewer
-    now.
-    """
-    failures = store.failures_within(tx, subject, window=_counted(now), limit=limit)
-    if len(failures) < limit:
-        return 0
-    wait = (failures[-1] + _WINDOW - now).total_seconds()
-    return min(max(1, math.ceil(wait)), WINDOW_SECONDS)
-
-
-def _counted(now: datetime) -> tuple[datetime, datetime]:
-    """The span of times in which a failure counts. It reaches a window into the future, because
-    clocks differ. A later failure was recorded before a clock was set back, and must not lock a
-    caller out.
-    """
-    return now - _WINDOW, now + _WINDOW
-
-
-def _limits(client_id: str, address: str) -> dict[bytes, int]:
+def _limits(client_id: str, address: str) -> FailureLimits:
     """The limits of the client's count at the address and of the address's, by hashed names: an
     address can be a person's.
     """
     network = network_of(address)
     return {
-        digest(f"client:{network} {client_id}"): FAILURES_PER_CLIENT_AND_ADDRESS,
-        digest(f"address:{network}"): FAILURES_PER_ADDRESS,
+        digest(f"client:{network} {client_id}"): PER_NAME_AND_ADDRESS,
+        address_subject(address): PER_ADDRESS,
     }
 
 
-def network_of(address: str) -> str:
-    """The range of addresses that counts as one caller."""
-    try:
-        ip = ip_address(address)
-    except ValueError:  # a socket of the machine's own, for instance
-        return address
-    if not isinstance(ip, IPv6Address):
-        return str(ip)
-    return str(ip.ipv4_mapped or IPv6Network((int(ip), 64), strict=False))
+def address_subject(address: str) -> bytes:
+    """The count of an address, over all clients and users."""
+    return digest(f"address:{network_of(address)}")

@@ -234,9 +234,10 @@ def failures_within(
 
 def add_failures(
     tx: Tx, subjects: Iterable[bytes], *, now: datetime, window: tuple[datetime, datetime]
-) -> None:
-    """Insert the failures, and delete up to 20 outside the window, by the primary key: more than
-    one attempt adds. So the table stays small, and the cost of an attempt does not grow.
+) -> list[int]:
+    """Insert the failures and return their ids, and delete up to 20 outside the window, by the
+    primary key: more than one attempt adds. So the table stays small, and the cost of an attempt
+    does not grow.
     """
     after, until = window
     oldest = select(failed_attempts.c.id).order_by(failed_attempts.c.id).limit(20)
@@ -244,9 +245,12 @@ def add_failures(
     mine = failed_attempts.c.id.in_(oldest.with_for_update(skip_locked=True))
     over = (failed_attempts.c.failed_at <= after) | (failed_attempts.c.failed_at > until)
     tx.execute(delete(failed_attempts).where(mine & over))
-    tx.execute(
-        insert(failed_attempts), [{"subject_hash": hash_, "failed_at": now} for hash_ in subjects]
-    )
+    rows = [{"subject_hash": hash_, "failed_at": now} for hash_ in subjects]
+    return list(tx.execute(insert(failed_attempts).returning(failed_attempts.c.id), rows).scalars())
+
+
+def delete_failures(tx: Tx, ids: Collection[int]) -> None:
+    tx.execute(delete(failed_attempts).where(failed_attempts.c.id.in_(sorted(ids))))
 
 
 def take_allowance(

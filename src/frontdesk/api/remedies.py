@@ -36,6 +36,7 @@ HANDLERS: dict[Remedy, RemedyHandler | None] = complete(
         Remedy.LIST_MESSAGES: None,
         Remedy.LIST_PLANS: None,
         Remedy.LIST_PROVIDER_GROUPS: None,
+        Remedy.LIST_USERS: None,
         Remedy.MOVE_MEMBER: RemedyHandler(
             eligibility.enrol_member, "Leave move=false out; in a batch, say move=true."
         ),

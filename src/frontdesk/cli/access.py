@@ -28,6 +28,7 @@ from frontdesk.errors import Fault, Invalid
 from frontdesk.invitations import delivery
 from frontdesk.usage import change_quota, find_quota, list_quotas, list_usage
 from frontdesk.usage.model import GIB, AccountUsage, Quota, Usage
+from frontdesk.users import end_sessions_of_account
 
 AccountArgument = Annotated[int, id_argument("ID", "Id of the account (see `account list`).")]
 ClientId = Annotated[str, argument("CLIENT_ID", "The client's public client_id.")]
@@ -249,6 +250,8 @@ def _set_state(context: CommandContext, account_id: int, state: AccountState) ->
     found = accounts.get_account(context.tx, account_id)
     if found.state is not state:
         found = accounts.set_state(context.tx, account_id, state, now=context.now)
+        if state is not AccountState.ACTIVE:
+            end_sessions_of_account(context.tx, account_id)
         action = "resumed" if state is AccountState.ACTIVE else state.value
         context.record(f"account.{action}", account_id=account_id, subject_id=account_id)
     return describe(asdict(found))

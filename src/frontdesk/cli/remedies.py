@@ -20,6 +20,7 @@ COMMANDS: dict[Remedy, str] = complete(
         Remedy.LIST_MESSAGES: "`frontdesk mailbox list` shows the newest.",
         Remedy.LIST_PLANS: "`frontdesk plan list` shows those there are.",
         Remedy.LIST_PROVIDER_GROUPS: "`frontdesk provider-group list` shows those there are.",
+        Remedy.LIST_USERS: "`frontdesk user list` shows those there are.",
         Remedy.MOVE_MEMBER: "",
         Remedy.NAME_ACCOUNT: "Say which with --account.",
         Remedy.NAME_SHEET: "To name the sheet: frontdesk file load … --sheet NAME",

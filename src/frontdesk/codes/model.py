@@ -68,6 +68,7 @@ class Remedy(StrEnum):
     LIST_MESSAGES = "list_messages"
     LIST_PLANS = "list_plans"
     LIST_PROVIDER_GROUPS = "list_provider_groups"
+    LIST_USERS = "list_users"
     MOVE_MEMBER = "move_member"
     NAME_ACCOUNT = "name_account"
     NAME_SHEET = "name_sheet"

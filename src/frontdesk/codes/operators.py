@@ -18,6 +18,7 @@ ALREADY_PENDING = _operator(
     "already_pending", "Another invitation to the address is in line already."
 )
 CANT_SERVE = _operator("cant_serve", "A serving process refused to start; its message says why.")
+EMAIL_TAKEN = _operator("email_taken", "Another user signs in by this e-mail address.")
 EMPTY = _operator("empty", "The file is empty.")
 ERASED = _operator("erased", "The member or the address was erased.")
 FILES_UNFINISHED = _operator("files_unfinished", "Eligibility files of the account have not ended.")
@@ -44,11 +45,15 @@ NO_LINK_SECRET = _operator(
 NO_RELAY = _operator("no_relay", "No relay for mail is set.")
 NO_ROLE = _operator("no_role", "The database has no role of this name.")
 NO_ROLES = _operator("no_roles", "SQLite has no roles.")
+NOT_FRESH = _operator(
+    "not_fresh", "The second factor was given too long ago for this; it has to be given anew."
+)
 NOT_MERGED = _operator("not_merged", "The second member is not merged into the first one.")
 NOT_OWNER = _operator("not_owner", "The role of the connection does not own the tables.")
 OTHER_REVISION = _operator(
     "other_revision", "The database has another revision than this version of the service."
 )
+OWN_USER = _operator("own_user", "Another user has to do this: it can't be done to oneself.")
 OWNER = _operator("owner", "The role owns the tables, so the service must not use it.")
 SAME_MEMBER = _operator("same_member", "Both identifiers are of the same member.")
 SEVERAL_ACCOUNTS = _operator(
@@ -74,7 +79,11 @@ UNIQUENESS_NOT_CHOSEN = _operator(
 WRONG_STATE = _operator("wrong_state", "The state of the invitation does not allow the action.")
 
 # Faults of a field.
+COMMON_PASSWORD = _fault("common_password", "The password is one of those that are tried first.")
 DIFFERS = _fault("differs", "The value is not what it has to repeat.")
+NAME_IN_PASSWORD = _fault(
+    "name_in_password", "The password is little more than a name of the user or of the service."
+)
 LINK_MISSING = _fault("link_missing", "The template does not show a link that it must show.")
 MALFORMED_MESSAGE_ID = _fault(
     "malformed_message_id", "The value is not the Message-ID of one mail."
@@ -88,11 +97,13 @@ MALFORMED_URL = _fault("malformed_url", "The value is not a URL that is allowed 
 NO_SUCH_TIME = _fault("no_such_time", "The local time does not exist: clocks were put forward.")
 NOT_A_TIME = _fault("not_a_time", "The value is not a time.")
 NOT_ALONE = _fault("not_alone", "The scope can't be combined with other scopes.")
+WRONG_ROLES = _fault("wrong_roles", "The roles can't be combined, or don't fit the account.")
 NOT_MAILABLE = _fault("not_mailable", "A mail can't carry the address.")
 TIME_EXISTS_TWICE = _fault(
     "time_exists_twice", "The local time exists twice: clocks were put back."
 )
 TOO_EARLY = _fault("too_early", "The time is before one that it has to follow.")
+TOO_SHORT = _fault("too_short", "The value has too few characters.")
 TOO_MANY = _fault("too_many", "The request holds more items than it may.")
 UNREADABLE = _fault("unreadable", "The file can't be read from this line on.")
 
@@ -110,7 +121,13 @@ Noun = Literal[
     "part",
     "plan",
     "provider group",
+    "second factor",
     "secret",
+    "session",
+    "sign-in",
+    "user",
+    "user invitation",
+    "user link",
     "webhook endpoint",
 ]
 
@@ -121,13 +138,14 @@ _LISTED: dict[Noun, Remedy] = {
     "message": Remedy.LIST_MESSAGES,
     "plan": Remedy.LIST_PLANS,
     "provider group": Remedy.LIST_PROVIDER_GROUPS,
+    "user": Remedy.LIST_USERS,
 }
 
 
 def _no_such(noun: Noun) -> Code:
     if noun == "member":
         return faults.NO_SUCH_MEMBER
-    word = f"no_such_{noun.lower().replace(' ', '_')}"
+    word = f"no_such_{noun.lower().replace(' ', '_').replace('-', '_')}"
     sentence = f"There is no such {noun}."
     return _operator(word, sentence, kind=Kind.NOT_FOUND, remedy=_LISTED.get(noun))
 

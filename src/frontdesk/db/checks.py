@@ -242,12 +242,26 @@ def _problems(db: Database, config: Config) -> Iterator[CheckFailure]:
         )
         yield CheckFailure(what, remedy)
     yield from role_failures(db, config)
+    if config.environment is Environment.PRODUCTION:
+        yield from demo_user_failures(db)
     if revision == HEAD:  # a newer program may have made other guards
         yield from guard_failures(db)
     try:
         write_a_little(db)
     except (Unavailable, DBAPIError) as error:
         yield _problem(error, "Look for a read-only or full disk, or missing rights.")
+
+
+def demo_user_failures(db: Database) -> Iterator[CheckFailure]:
+    """The problem of users that a sandbox made: they sign in without a second factor. Raises
+    Unavailable.
+    """
+    query = "SELECT id FROM users WHERE is_demo AND state = 'active' ORDER BY id"
+    found = db.ask(lambda tx: tx.exec_driver_sql(query).scalars().all())
+    if found:
+        named = ", ".join(map(str, found[:5])) + (", …" if found[5:] else "")
+        what = f"The database has demo users, who sign in without a second factor: {named}."
+        yield CheckFailure(what, "End each of them with: frontdesk user end ID")
 
 
 def schema_failure(db: Database, revision: str | None) -> CheckFailure | None:

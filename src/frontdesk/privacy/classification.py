@@ -58,6 +58,40 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
     "uniqueness_probes": _columns(id=["account_id"], fact=["taken"], time=["day"]),
     "uniqueness_holders": _columns(id=["account_id", "holder_id"], fact=["taken"], time=["day"]),
     "failed_attempts": _columns(id=["id"], account=["subject_hash"], time=["failed_at"]),
+    "users": _columns(
+        id=["id", "account_id", "named_accounts"],
+        account=["email", "name", "time_zone"],
+        fact=["roles", "state", "is_demo"],
+        proof=["password_hash", "factor_salt", "offered_salt", "factor_step"],
+        reference=["invited_by", "factor_removed_by"],
+        time=["created_at", "last_signed_in_at", "factor_removed_at", "ended_at"],
+    ),
+    "user_invitations": _columns(
+        id=["id", "account_id", "named_accounts"],
+        account=["email"],
+        fact=["roles"],
+        proof=["secret_hash"],
+        reference=["invited_by"],
+        time=["created_at", "expires_at"],
+    ),
+    "password_resets": _columns(
+        id=["user_id"], proof=["secret_hash"], time=["created_at", "expires_at"]
+    ),
+    "recovery_codes": _columns(id=["user_id"], proof=["code_hash"]),
+    "sign_in_attempts": _columns(
+        id=["user_id"],
+        fact=["wrong_codes"],
+        proof=["secret_hash"],
+        time=["created_at", "expires_at"],
+    ),
+    "sessions": _columns(
+        id=["id", "user_id"],
+        fact=["wrong_codes"],
+        proof=["secret_hash"],
+        time=["created_at", "last_used_at", "ends_at", "factor_at"],
+    ),
+    "known_browsers": _columns(id=["user_id"], proof=["secret_hash"], time=["seen_at"]),
+    "client_secrets_seen": _columns(id=["api_client_id", "user_id"], time=["seen_at"]),
     "provider_groups": _columns(
         id=["id"], account=["external_id", "name"], time=["created_at", "fed_at"]
     ),

@@ -20,8 +20,8 @@ class ColumnKind(StrEnum):
     PERSONS = "persons"  # values of several members in one cell: the person's part is erased
     # A caller's name for a request, a file, a visit or a doctor: stays, and must not name a member.
     REFERENCE = "reference"
-    ACCOUNT = "account"  # data of an account or an operator: stays
-    PROOF = "proof"  # credentials of an API client or an installation: stays
+    ACCOUNT = "account"  # data of an account, an operator or a user of the console: stays
+    PROOF = "proof"  # credentials of an API client, a user or an installation: stays
 
 
 class ErasureCause(StrEnum):
@@ -38,10 +38,11 @@ class RetentionKind(StrEnum):
     ENDED = "ended"  # members without access any more
     HISTORY = "history"  # the values of a member's old changes
     AUDIT = "audit"
+    USERS = "users"  # users of the console who have ended
     EVENTS = "events"  # that an account reads or is sent
     MAILBOX = "mailbox"  # mails that a sandbox caught
     ANSWERS = "answers"  # stored answers to requests with an idempotency key
-    COUNTERS = "counters"  # failed attempts, tokens, request counters
+    COUNTERS = "counters"  # failed attempts, tokens, request counters, links and sessions of users
 
 
 class Person(NamedTuple):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from frontdesk import audit
+from frontdesk import audit, users
 from frontdesk.audit import Requester
 from frontdesk.audit.chain import ChainEnd, TrailPruning, sealed
 from frontdesk.clock import Clock
@@ -29,6 +29,7 @@ AUDIT_BATCH = 1000
 MAILBOX_DAYS = 90
 ANSWER_DAYS = 1
 COUNTER_DAYS = 2
+BROWSER_DAYS = 180  # beside that: without a sign-in a browser is no longer known for a user
 GUARDED = (_K.HISTORY, _K.AUDIT)
 TURN_HOUR = 3  # UTC
 DAYS_OF_YEAR = 366  # so that years are never shorter than the database's
@@ -46,6 +47,8 @@ def retention_days(config: Config) -> Counts:
         _K.ENDED: config.keep_ended_years * DAYS_OF_YEAR,
         _K.HISTORY: config.keep_history_years * DAYS_OF_YEAR,
         _K.AUDIT: config.keep_audit_years * DAYS_OF_YEAR,
+        # Entries of the trail name a user by id: the name is known as long as they are.
+        _K.USERS: config.keep_audit_years * DAYS_OF_YEAR,
         _K.EVENTS: EVENT_DAYS,
         _K.MAILBOX: MAILBOX_DAYS,
         _K.ANSWERS: ANSWER_DAYS,
@@ -153,6 +156,8 @@ class RetentionTurn:
                 store.empty_invitations(tx, old)
             case _K.HISTORY:
                 store.drop_values(tx, "id", old)
+            case _K.USERS:
+                users.delete_ended(tx, old)
             case _:
                 store.delete_rows(tx, kind, old)
         return len(old)
@@ -166,6 +171,10 @@ class RetentionTurn:
         yield from self._rows(_K.COUNTERS)
         before = self.limits[_K.COUNTERS]
         yield write_alone(self.db, lambda tx: store.delete_counters(tx, before))
+        unseen_since = before - timedelta(days=BROWSER_DAYS)
+        yield write_alone(
+            self.db, lambda tx: users.delete_expired(tx, before, unseen_since=unseen_since)
+        )
 
     def _audit(self) -> Iterator[int]:
         """From the oldest entry up to the first that is not due."""

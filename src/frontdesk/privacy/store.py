@@ -47,6 +47,7 @@ from frontdesk.text import SHOWN_LENGTH, fold_email
 from frontdesk.usage.request_costs import slot_of
 from frontdesk.usage.store import delete_request_costs
 from frontdesk.usage.tables import account_usage
+from frontdesk.users.tables import users
 
 NO_DAY = "0001-01-01"  # stands for an erased day in a column that must hold one
 
@@ -265,6 +266,7 @@ _AGES: dict[RetentionKind, sa.Column[Any]] = {
     RetentionKind.ANSWERS: stored_answers.c.created_at,
     RetentionKind.EVENTS: events.c.at,
     RetentionKind.AUDIT: audit_entries.c.at,
+    RetentionKind.USERS: users.c.ended_at,
     RetentionKind.COUNTERS: failed_attempts.c.failed_at,
 }
 

@@ -1,34 +1,46 @@
 """The users: find, list, change roles, end."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import datetime
 
-from frontdesk.access.model import Reach
+from frontdesk import codes
+from frontdesk.access.accounts import get_client
 from frontdesk.audit import Requester
-from frontdesk.db import Database, Tx
-from frontdesk.users.model import EndedUser, Right, Role, User
+from frontdesk.clock import find_time_zone
+from frontdesk.db import Tx
+from frontdesk.errors import Conflict, Fault, Invalid, NotFound
+from frontdesk.reach import Reach
+from frontdesk.users import factors, store
+from frontdesk.users.model import EndedUser, Right, Role, User, UserState
+from frontdesk.users.names import read_name
+from frontdesk.users.roles import check_roles
+from frontdesk.users.trail import record, record_own
 
 
 def get_user(tx: Tx, reach: Reach, user_id: int) -> User:
-    """Raises NotFound, also for a user outside the reach. A user of the installation is within
-    EVERY only.
+    """The user, also an ended one. Raises NotFound, also for a user outside the reach. A user of
+    the installation is within EVERY only.
     """
-    raise NotImplementedError
+    found = store.find_credentials(tx, user_id)
+    if found is None or not reach.covers(found.user.account_id):
+        raise NotFound("user")
+    return found.user
 
 
 def list_users(tx: Tx, reach: Reach, *, with_ended: bool = False) -> list[User]:
     """The users of the account within reach, by e-mail; with EVERY all users."""
-    raise NotImplementedError
+    return store.list_users(tx, reach.account_id, with_ended=with_ended)
 
 
 def find_users(tx: Tx, user_ids: Collection[int]) -> dict[int, User]:
     """Users by id, ended ones too: the names behind actors of the trail."""
-    raise NotImplementedError
+    return {user.id: user for user in store.find_users(tx, user_ids)}
 
 
 def users_with(tx: Tx, right: Right, account_id: int) -> list[User]:
     """The users of the account with this right, by e-mail: who may approve, for instance."""
-    raise NotImplementedError
+    users = store.list_users(tx, account_id, with_ended=False)
+    return [user for user in users if user.may(right, account_id)]
 
 
 def change_roles(
@@ -41,16 +53,33 @@ def change_roles(
     named_accounts: Collection[int] | None = None,
 ) -> User:
     """Give the user exactly these roles; one that stays keeps its time. The user's sessions end.
-    Raises NotFound; Invalid for roles that don't fit; Conflict (`last_admin`, `own_user`).
+    Raises NotFound; Invalid for roles that don't fit.
     """
-    raise NotImplementedError
+    user = _locked(tx, reach, user_id)
+    check_roles(tx, user.account_id, roles, named_accounts)
+    times = {role: user.roles.get(role, requester.now) for role in roles}
+    named = None if named_accounts is None else sorted(named_accounts)
+    store.change_user(tx, user_id, roles=store.role_times(times), named_accounts=named)
+    store.delete_sessions(tx, user_id)
+    detail: dict[str, object] = {"roles": sorted(roles), "before": sorted(user.roles)}
+    if named is not None:
+        detail["accounts"] = named
+    record(tx, requester, "user.roles_changed", user, **detail)
+    return get_user(tx, reach, user_id)
 
 
 def end_user(tx: Tx, reach: Reach, user_id: int, requester: Requester) -> EndedUser:
     """End a user for good, with sessions, links and browsers. Tells the clients whose secret the
     user has seen. Raises NotFound, Conflict (`own_user`).
     """
-    raise NotImplementedError
+    user = _locked(tx, reach, user_id)
+    refuse_own(user, requester, "Another user has to end you.")
+    changes = dict.fromkeys(("password_hash", "factor_salt", "offered_salt", "factor_step"))
+    store.change_user(tx, user_id, state=UserState.ENDED, ended_at=requester.now, **changes)
+    store.forget_user(tx, user_id)
+    seen = tuple(store.clients_seen(tx, user_id))
+    record(tx, requester, "user.ended", user, client_ids=list(seen))
+    return EndedUser(get_user(tx, reach, user_id), seen)
 
 
 def remove_factor(tx: Tx, reach: Reach, user_id: int, requester: Requester) -> User:
@@ -58,39 +87,62 @@ def remove_factor(tx: Tx, reach: Reach, user_id: int, requester: Requester) -> U
     sign-in, which says who removed it. The user's sessions end. Raises NotFound, Conflict
     (`own_user`). The door asks for a fresh second factor first.
     """
-    raise NotImplementedError
+    user = _locked(tx, reach, user_id)
+    refuse_own(user, requester, "Change your own second factor on the page of your own settings.")
+    factors.remove(tx, user_id, requester)
+    store.delete_sessions(tx, user_id)
+    record(tx, requester, "user.factor_removed", user)
+    return get_user(tx, reach, user_id)
 
 
-def change_own(tx: Tx, user_id: int, *, name: str, time_zone: str | None) -> User:
+def change_own(
+    tx: Tx, user: User, requester: Requester, *, name: str, time_zone: str | None
+) -> None:
     """Change one's own name and time zone. Raises Invalid."""
-    raise NotImplementedError
+    if time_zone is not None and find_time_zone(time_zone) is None:
+        rule = "must be a time zone by its name, such as America/New_York"
+        raise Invalid([Fault("time_zone", codes.operators.UNKNOWN_TIME_ZONE, rule)])
+    store.change_user(tx, user.id, name=read_name(name), time_zone=time_zone)
+    record_own(tx, requester, "user.changed", user)
 
 
 def note_secret_seen(tx: Tx, user_id: int, client_id: str, *, now: datetime) -> None:
-    """Note that the user was shown a secret of this API client (its public client_id)."""
-    raise NotImplementedError
+    """Note that the user was shown a secret of this API client (its public client_id). Raises
+    NotFound.
+    """
+    store.note_secret_seen(tx, user_id, get_client(tx, client_id).id, now)
 
 
 def secret_seen_by(tx: Tx, client_id: str) -> dict[int, datetime]:
-    """The ids of the users who were shown a secret of the client, with the last time."""
-    raise NotImplementedError
-
-
-def create_demo_user(
-    db: Database,
-    *,
-    email: str,
-    name: str,
-    account_id: int | None,
-    roles: Collection[Role],
-    now: datetime,
-) -> tuple[User, str]:
-    """A user of a sandbox, without a second factor, and the random password; the same e-mail again
-    gets another password. Call it without a transaction. Only the sandbox calls it.
+    """The ids of the users who were shown a secret of the client, with the last time. Raises
+    NotFound.
     """
-    raise NotImplementedError
+    return store.users_who_saw(tx, get_client(tx, client_id).id)
 
 
-def has_demo_users(tx: Tx) -> bool:
-    """Whether a demo user exists who has not ended: production refuses to serve then."""
-    raise NotImplementedError
+def delete_expired(tx: Tx, before: datetime, *, unseen_since: datetime) -> int:
+    """Delete links, sign-ins and sessions that ended before a time, and browsers that were not seen
+    since another. Returns their number; there may be more.
+    """
+    return store.delete_expired(tx, before, unseen_since=unseen_since)
+
+
+def delete_ended(tx: Tx, user_ids: Iterable[int]) -> None:
+    """Delete users who ended, for good; the trail keeps their ids."""
+    store.delete_users(tx, user_ids)
+
+
+def refuse_own(user: User, requester: Requester, remedy: str) -> None:
+    """Raises Conflict (`own_user`) if the requester is the user."""
+    if requester.actor == user.actor:
+        raise Conflict(remedy, code=codes.operators.OWN_USER)
+
+
+def _locked(tx: Tx, reach: Reach, user_id: int) -> User:
+    """The user, locked. Raises NotFound, also for an ended one."""
+    get_user(tx, reach, user_id)
+    store.lock_user(tx, user_id)
+    user = get_user(tx, reach, user_id)
+    if user.state is UserState.ENDED:
+        raise NotFound("user", "The user has ended.")
+    return user

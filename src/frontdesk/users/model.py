@@ -10,8 +10,10 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
+from frontdesk import codes
 from frontdesk.audit import Requester
-from frontdesk.codes.model import complete
+from frontdesk.codes.model import Kind, complete
+from frontdesk.errors import FrontdeskError
 
 IDLE = timedelta(minutes=30)  # the longest pause between two uses of a session
 SESSION_TIME = timedelta(hours=12)  # the longest life of a session
@@ -188,6 +190,13 @@ class Session:
     def is_fresh(self, now: datetime) -> bool:
         """Whether a second factor was given in the last 10 minutes."""
         return self.user.is_demo or (self.factor_at is not None and now < self.factor_at + FRESH)
+
+
+class NotFresh(FrontdeskError, kind=Kind.FORBIDDEN, code=codes.operators.NOT_FRESH):
+    """The session's last second factor is older than 10 minutes: `sessions.confirm` first."""
+
+    def __init__(self) -> None:
+        super().__init__("Give the second factor again: the last one is older than 10 minutes.")
 
 
 class SignInStep(StrEnum):

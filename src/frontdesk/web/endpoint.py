@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from starlette.routing import Match, Route
 
 from frontdesk import audit
-from frontdesk.access.authentication import network_of
+from frontdesk.access.guessing import network_of
 from frontdesk.access.model import WORKING, RequestAllowance, Scope
 from frontdesk.app import App
 from frontdesk.audit import Requester
