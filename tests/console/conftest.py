@@ -9,10 +9,10 @@ from frontdesk.app import App
 from frontdesk.db import Database
 from frontdesk.installation import build_asgi
 from frontdesk.users.demo import create_demo_user
-from frontdesk.users.model import ACCOUNT_ROLES, Role
+from frontdesk.users.model import ACCOUNT_ROLES, NewUser, Role
 from tests.conftest import SetClock
 from tests.console.browsing import ORIGIN, Browser
-from tests.factories import Customer
+from tests.factories import Customer, make_customer
 
 SignIn = Callable[..., Browser]
 
@@ -41,14 +41,8 @@ def sign_in(
         is_of_account = bool(ACCOUNT_ROLES.intersection(roles))
         email = f"{'-'.join(roles)}@example.com"
         home = account_id or customer.account_id
-        _, password = create_demo_user(
-            db,
-            email=email,
-            name="Ana Ruiz",
-            account_id=home if is_of_account else None,
-            roles=roles,
-            now=clock(),
-        )
+        new = NewUser(email, home if is_of_account else None, frozenset(roles))
+        _, password = create_demo_user(db, new, name="Ana Ruiz", now=clock())
         browser = browsers()
         browser.open("/console/sign-in")
         browser.send("/console/sign-in", email=email, password=password)
@@ -56,3 +50,8 @@ def sign_in(
         return browser
 
     return signed_in
+
+
+@pytest.fixture
+def other_account(db: Database) -> int:
+    return make_customer(db, name="Other Health").account_id

@@ -51,19 +51,16 @@ def test_another_account_looks_like_an_unknown_one(
     answers = []
     for account_id in (other_account, 999_999):
         browser.open(f"/console/accounts/{account_id}/files")
-        text = re.sub(r"Request [0-9a-f]+", "", browser.page)
-        answers.append((browser.status, text.replace(str(account_id), "")))
+        answers.append(
+            (browser.status, re.sub(r"Request [0-9a-f]+|value=.[0-9]+.", "", browser.page))
+        )
     assert answers[0] == answers[1]
     assert answers[0][0] == 404
 
 
 @pytest.mark.parametrize(
     "headers",
-    [
-        {"Sec-Fetch-Site": "cross-site"},
-        {"Sec-Fetch-Site": "same-site"},
-        {"Sec-Fetch-Site": "none"},
-    ],
+    [{"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}, {"Sec-Fetch-Site": "none"}],
 )
 def test_a_form_from_elsewhere_is_refused(sign_in: SignIn, headers: dict[str, str]) -> None:
     browser = sign_in(Role.VIEWER).open("/console/me")
@@ -97,11 +94,15 @@ def test_a_form_without_the_sessions_token_is_refused(sign_in: SignIn) -> None:
 
 @pytest.mark.parametrize(
     "target",
-    ["//evil.example", "https://evil.example/console", "/console/..//evil", "/console\\@evil", "/v2"],
+    [
+        "//evil.example",
+        "https://evil.example/console",
+        "/console/..//evil",
+        "/console\\@evil",
+        "/v2",
+    ],
 )
-def test_the_sign_in_leads_nowhere_else(
-    browsers: Callable[[], Browser], target: str
-) -> None:
+def test_the_sign_in_leads_nowhere_else(browsers: Callable[[], Browser], target: str) -> None:
     browser = browsers().open("/console/sign-in?next=" + target)
     assert browser.form("/console/sign-in")["next"] == "/console"
 

@@ -44,12 +44,13 @@ async def _page(
 @PAGES.post(ME, for_=Who.USER)
 async def change_me(visit: Visit) -> Response:
     """Change one's own name and time zone."""
-    user_id = visit.user.id
+    user = visit.user
+    requester = visit.requester
     name = visit.form.text("name")
     zone = visit.form.text("time_zone") or None
     try:
         await visit.app.write(
-            lambda tx: directory.change_own(tx, user_id, name=name, time_zone=zone)
+            lambda tx: directory.change_own(tx, user, requester, name=name, time_zone=zone)
         )
     except Invalid as error:
         return await _page(visit, message=_rules(error), status=422)
@@ -105,8 +106,8 @@ async def begin_factor(visit: Visit) -> Response:
     if session is None:
         return frame.go_to(ME)
     sessions.refuse_unless_fresh(session, now=visit.now)
-    user_id = visit.user.id
-    await visit.app.write(lambda tx: factors.offer_factor(tx, user_id))
+    requester = visit.requester
+    await visit.app.write(lambda tx: factors.offer_factor(tx, session, requester))
     return frame.go_to(FACTOR)
 
 

@@ -256,8 +256,8 @@ class OwnHost(NamedTuple):
     def forbids(self, scope: Message) -> bool:
         """Whether the request has this host and another path, or another host and such a path."""
         sent = next((value for name, value in scope["headers"] if name == b"host"), b"")
-        host = sent.decode("latin-1").lower().removesuffix(":443")
-        path = scope["path"]
+        host: str = sent.decode("latin-1").lower().removesuffix(":443")
+        path: str = scope["path"]
         is_below = path == self.prefix or path.startswith(self.prefix + "/")
         return is_below != (host == self.host)
 
