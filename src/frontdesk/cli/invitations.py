@@ -68,6 +68,7 @@ from frontdesk.mailbox import delete_messages, get_message, list_messages
 from frontdesk.mailbox.model import decode_message
 from frontdesk.plans import find_owners, get_plan
 from frontdesk.privacy import erasure
+from frontdesk.reach import Reach
 from frontdesk.text import Rejected, wire_time
 
 MESSAGES_PER_TRANSACTION = 50
@@ -359,7 +360,7 @@ def _why_not_in_a_batch(
     if not outlook.enabled:
         enable = f"frontdesk deliverability set --account {own.account_id} --enabled"
         return "disabled", f"The account's batches are off: {enable}"
-    if not get_plan(tx, own.account_id, own.plan_id).accepting_patients:
+    if not get_plan(tx, Reach.of(own.account_id), own.plan_id).accepting_patients:
         return "plan_inactive", "Its plan accepts no patients, so it waits."
     last = outlook.last_at and wire_time(outlook.last_at)
     limit = f"the account's hourly limit ({outlook.sent_this_hour} of {outlook.hourly_limit} mails)"

@@ -48,6 +48,7 @@ from frontdesk.files.model import FileKey
 from frontdesk.privacy import erasure, find_holds, report_rows_of
 from frontdesk.privacy.erasure import export_person
 from frontdesk.privacy.model import Person
+from frontdesk.reach import EVERY
 
 # columns that serve the database only
 _INTERNAL = ("uniqueness_scope", "email_folded", "merged_into")
@@ -100,7 +101,7 @@ def _files(tx: Tx, persons: Sequence[Person]) -> list[dict[str, Any]]:
     rows = [row for person in persons for row in report_rows_of(tx, person)]
     return [
         {name: row[name] for name in ("file_id", "place", "outcome", "faults")}
-        | picked(get_file(tx, FileKey(row["file_id"])), "file_name state created_at")
+        | picked(get_file(tx, FileKey(row["file_id"], EVERY)), "file_name state created_at")
         for row in sorted(rows, key=lambda row: row["file_id"])
     ]
 

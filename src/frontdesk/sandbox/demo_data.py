@@ -55,7 +55,7 @@ def set_up_demo(tx: Tx, requester: Requester) -> Demo:
     """
     account = next((each for each in list_accounts(tx, EVERY) if each.name == ACCOUNT), None)
     account = account or create_account(tx, name=ACCOUNT, now=requester.now)
-    is_new = not list_plans(tx, account.id)
+    is_new = not list_plans(tx, Reach.of(account.id))
     if is_new:
         _fill(tx, requester, account)
         audit.record_action(
@@ -70,7 +70,7 @@ def set_up_demo(tx: Tx, requester: Requester) -> Demo:
         subject_id=client.id,
         client_id=client.client_id,
     )
-    return Demo(account, list_plans(tx, account.id), client, secret, is_new)
+    return Demo(account, list_plans(tx, Reach.of(account.id)), client, secret, is_new)
 
 
 def _fresh_secret(tx: Tx, requester: Requester, account: Account) -> tuple[ApiClient, str]:
