@@ -36,7 +36,7 @@ from frontdesk.files.report import read_report
 from frontdesk.files.run import run_next
 from frontdesk.files.turns import FileTurns
 from frontdesk.formats.model import FileMode
-from frontdesk.reach import EVERY
+from frontdesk.reach import EVERY, Reach
 from tests.factories import Customer
 from tests.faults.callers import times
 from tests.formats.reading import IDENTIFY, file_834
@@ -126,8 +126,8 @@ class Desk:
         decide = partial(enrol, now=self.clock(), uniqueness=Uniqueness.SERVICE)
         with self.db.write() as tx:
             pairs = [(old, new)]
-            account = self.customer.account_id
-            assert people.rename(tx, pairs, account, self.requester(), decide) == [people.RENAMED]
+            reach = Reach.of(self.customer.account_id)
+            assert people.rename(tx, pairs, reach, self.requester(), decide) == [people.RENAMED]
 
     def hand_in_undo(self, file: EligibilityFile) -> EligibilityFile:
         with self.db.write() as tx:

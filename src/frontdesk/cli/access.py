@@ -147,7 +147,7 @@ def collisions(tx: Tx, account: OnlyAccount = None) -> Output:
     A row has the last day (UTC) with such records of the account, the holder's id and the number of
     records. With --account, rows in which it sent or holds them.
     """
-    found = list_holders(tx, account, limit=COLLISIONS_SHOWN)
+    found = list_holders(tx, reach_of(account), limit=COLLISIONS_SHOWN)
     items = [
         {
             "day": each["day"],

@@ -36,6 +36,7 @@ from frontdesk.cli.options import (
     argument,
     id_argument,
     option,
+    reach_of,
     read_text,
     start_of,
 )
@@ -123,10 +124,9 @@ def list_(
     if member is None:
         found = list_invitations(tx, account_id=account, state=state, limit=limit)
     else:
-        named = find_member(tx, read_text("member", member), account)
-        own = find_of_members(
-            tx, [each.member_id for each in erasure.find_persons_of(tx, named["id"])]
-        )
+        named = find_member(tx, reach_of(account), read_text("member", member))
+        persons = erasure.find_persons_of(tx, Reach.of(named["account_id"]), named["id"])
+        own = find_of_members(tx, [each.member_id for each in persons])
         found = [each for each in sorted(own, reverse=True) if state in (None, each.state)][:limit]
     columns = "id account_id plan_id member_id delivery state address_masked created_at"
     return listing([_item(each) for each in found], columns, nothing="There is no such invitation.")

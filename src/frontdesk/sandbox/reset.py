@@ -24,7 +24,7 @@ def begin(tx: Tx, account_id: int, requester: Requester) -> None:
     """Cancel the files that have not ended, restore the mappings, and forget the idempotency keys.
     Raises UnderLegalHold.
     """
-    if holds := find_holds(tx, account_id=account_id):
+    if holds := find_holds(tx, Reach.of(account_id)):
         raise UnderLegalHold(holds[0])
     store.delete_answers(tx, account_id)
     for file_id in store.unended_files(tx, account_id):
