@@ -69,12 +69,12 @@ from frontdesk.mailbox import delete_messages, get_message, list_messages
 from frontdesk.mailbox.model import decode_message
 from frontdesk.plans import find_owners, get_plan
 from frontdesk.privacy import erasure
-from frontdesk.reach import Reach
+from frontdesk.reach import EVERY, Reach
 from frontdesk.text import Rejected, wire_time
 
 MESSAGES_PER_TRANSACTION = 50
 NOT_A_REPORT = "not_a_report"
-_STEP = ("at", "from", "to", "reason", "code")
+_STEP = ("at", "from", "to", "reason", "code", "actor")
 _RESEND = "To send it after all: frontdesk invitations resend {0}"
 # The next step, by the reason of the last one, else by the state.
 _ADVICE: dict[str | None, str] = {
@@ -122,7 +122,7 @@ def list_(
 ) -> Output:
     """List invitations, newest first."""
     if member is None:
-        found = list_invitations(tx, account_id=account, state=state, limit=limit)
+        found = list_invitations(tx, reach_of(account), state=state, limit=limit)
     else:
         named = find_member(tx, reach_of(account), read_text("member", member))
         persons = erasure.find_persons_of(tx, Reach.of(named["account_id"]), named["id"])
@@ -142,7 +142,7 @@ def show(tx: Tx, invitation_id: InvitationId) -> Output:
 @invitations.change("cancel", "1")
 def cancel(context: CommandContext, invitation_id: InvitationId) -> Output:
     """Cancel an invitation that has not left yet."""
-    delivery.cancel_invitation(context.tx, invitation_id, now=context.now)
+    delivery.cancel_invitation(context.tx, EVERY, invitation_id, context.requester)
     return _recorded(context, "invitation.cancelled", invitation_id)
 
 
@@ -172,12 +172,12 @@ def resend(
     if invitation_id is not None or state is None or since is None:
         fail("Give either ID, or --state failed with --since.", status=MISUSED)
     now = system_clock()
-    return resend_failed(model.FailedSince(since, now, account, code))
+    return resend_failed(model.FailedSince(reach_of(account), since, now, code))
 
 
 def _resend_one(context: CommandContext, invitation_id: int) -> Output:
     resending.resend_invitation(
-        context.tx, invitation_id, now=context.now, find_addresses=find_addresses
+        context.tx, EVERY, invitation_id, context.requester, find_addresses=find_addresses
     )
     return _recorded(context, "invitation.resent", invitation_id)
 
@@ -190,7 +190,7 @@ def settle(
 ) -> Output:
     """Settle an ambiguous invitation after looking it up at the relay."""
     state = model.InvitationState(outcome)
-    delivery.settle_invitation(context.tx, invitation_id, state=state, now=context.now)
+    delivery.settle_invitation(context.tx, EVERY, invitation_id, state, context.requester)
     return _recorded(context, "invitation.settled", invitation_id)
 
 
@@ -237,7 +237,7 @@ def details(tx: Tx, invitation_id: int) -> dict[str, Any]:
     """An invitation, its timeline and reports, without its address and the relay's words, which may
     name the address.
     """
-    invitation, events = delivery.get_invitation(tx, invitation_id)
+    invitation, events = delivery.get_invitation(tx, EVERY, invitation_id)
     names = "attempts losses reason relay_code message_id due_at offered_at settled_at"
     timeline = [
         dict(zip(_STEP, each, strict=True)) | {"why": each.reason.description} for each in events
@@ -256,7 +256,7 @@ def details(tx: Tx, invitation_id: int) -> dict[str, Any]:
 def parts_of(item: dict[str, Any]) -> list[Part]:
     """An invitation's details for people."""
     fields = {name: value for name, value in item.items() if name != "timeline"}
-    return [field_table(fields), table(item["timeline"], "at from to code why")]
+    return [field_table(fields), table(item["timeline"], "at from to code why actor")]
 
 
 def describe_mail(tx: Tx, member: Values, ids: list[int]) -> dict[str, Any]:
