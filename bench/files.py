@@ -39,6 +39,7 @@ from frontdesk.files.claims import RunOptions
 from frontdesk.files.model import EligibilityFile, FileKey, FileState, NewFile
 from frontdesk.files.run import run_next
 from frontdesk.formats.model import FileMode, Format
+from frontdesk.reach import EVERY
 from frontdesk.sandbox import SAMPLE_MAPPING
 from frontdesk.sandbox.sample_files import write_sample
 from frontdesk.sandbox.sample_members import sample_members
@@ -145,7 +146,7 @@ def hand_in(db: Database, plan: int, path: Path, mode: str = "change") -> int:
 
 def stored_file(db: Database, file_id: int) -> EligibilityFile:
     """Raises RuntimeError if it can't be loaded."""
-    file = db.ask(lambda tx: get_file(tx, FileKey(file_id)))
+    file = db.ask(lambda tx: get_file(tx, FileKey(file_id, EVERY)))
     if file.state in (FileState.HELD, FileState.FAILED):
         raise RuntimeError(f"the file is {file.state}: {file.problem}")
     return file

@@ -13,6 +13,7 @@ from frontdesk.plans import get_plan
 from frontdesk.plans.changes import change_plan, create_plan, create_provider_group
 from frontdesk.plans.model import NewPlan
 from frontdesk.queues.ingest import set_duty
+from frontdesk.reach import EVERY
 
 # Of an account.
 EVERY_SCOPE = frozenset(
@@ -100,7 +101,7 @@ def lift_immediate_limit(db: Database, customer: Customer) -> None:
 def close_plan(db: Database, plan_id: int) -> None:
     """The plan is not active from now on."""
     with db.write() as tx:
-        change_plan(tx, get_plan(tx, None, plan_id, lock=True), {"accepting_patients": False})
+        change_plan(tx, get_plan(tx, EVERY, plan_id, lock=True), {"accepting_patients": False})
 
 
 def second_token(db: Database, account_id: int, *scopes: Scope, now: datetime = NOW) -> str:

@@ -14,6 +14,7 @@ from frontdesk.access.model import AccountState, NewClient, Scope
 from frontdesk.access.store import caller_of
 from frontdesk.db import Database
 from frontdesk.errors import NotFound, Suspended
+from frontdesk.reach import EVERY
 from tests.conftest import SetClock
 from tests.factories import NOW, Customer, make_customer
 
@@ -30,7 +31,7 @@ class Client:
 
     def rotate(self, **options: Any) -> str:
         with self.db.write() as tx:
-            return accounts.rotate_secret(tx, self.id, now=self.clock(), **options)
+            return accounts.rotate_secret(tx, EVERY, self.id, now=self.clock(), **options)
 
     def let_in(self, *secrets: str) -> list[bool]:
         """Whether each of the secrets is a good one; it is used then."""
@@ -57,7 +58,7 @@ def client(db: Database, clock: SetClock, customer: Customer) -> Client:
 def test_rotations_at_once_leave_two_secrets_alive(client: Client) -> None:
     with ThreadPoolExecutor(6) as threads:
         made = list(threads.map(lambda _: client.rotate(), range(6)))
-    secrets = client.db.ask(lambda tx: accounts.list_secrets(tx, client.id))
+    secrets = client.db.ask(lambda tx: accounts.list_secrets(tx, EVERY, client.id))
     assert sum(secret.revoked_at is None for secret in secrets) == 2
     assert sum(client.let_in(*made)) == 2
 
@@ -72,9 +73,9 @@ def test_secrets_and_client_ids_are_made_from_256_and_128_random_bits(client: Cl
 @pytest.mark.parametrize("client_id", ["", "nobody", "a\0b", "\udcff", "x" * 65])
 def test_what_is_no_client_or_account_is_not_found(db: Database, client_id: str) -> None:
     with pytest.raises(NotFound), db.read() as tx:
-        accounts.get_client(tx, client_id)
+        accounts.get_client(tx, EVERY, client_id)
     with pytest.raises(NotFound), db.write() as tx:
-        accounts.rotate_secret(tx, client_id, now=NOW)
+        accounts.rotate_secret(tx, EVERY, client_id, now=NOW)
     for state in (AccountState.SUSPENDED, AccountState.ACTIVE):
         with pytest.raises(NotFound), db.write() as tx:
             accounts.set_state(tx, 99, state, now=NOW)
@@ -91,12 +92,12 @@ def test_one_secret_can_be_ended_once_and_only_by_its_own_client(
 ) -> None:
     other = make_customer(db, name="Other")
     new = client.rotate()
-    _, first = db.ask(lambda tx: accounts.list_secrets(tx, client.id))
+    _, first = db.ask(lambda tx: accounts.list_secrets(tx, EVERY, client.id))
     missing = pytest.raises(NotFound)
     found = nullcontext()
     for client_id, answer in ((other.client_id, missing), (client.id, found), (client.id, missing)):
         with answer, db.write() as tx:
-            accounts.revoke_secret(tx, client_id, first.id, now=NOW)
+            accounts.revoke_secret(tx, EVERY, client_id, first.id, now=NOW)
     assert client.let_in(client.first_secret, new) == [False, True]
 
 
@@ -119,7 +120,7 @@ def test_a_secret_ends_at_its_time_and_keeps_the_day_of_its_last_use(
     def days() -> list[str | None]:
         return [
             each.last_used_on
-            for each in client.db.ask(lambda tx: accounts.list_secrets(tx, client.id))
+            for each in client.db.ask(lambda tx: accounts.list_secrets(tx, EVERY, client.id))
         ]
 
     new = client.rotate(expires_at=clock() + timedelta(days=1))

@@ -15,6 +15,7 @@ from frontdesk.access.store import caller_of
 from frontdesk.access.tables import access_tokens
 from frontdesk.db import Database
 from frontdesk.errors import Unauthorized
+from frontdesk.reach import EVERY
 from tests.conftest import SetClock
 from tests.factories import EVERY_SCOPE, NOW, Customer
 
@@ -112,8 +113,8 @@ def test_a_revoked_clients_tokens_are_worthless(
     db: Database, customer: Customer, clock: SetClock
 ) -> None:
     with db.write() as tx:
-        client = get_client(tx, customer.client_id)
-        revoke_client(tx, customer.client_id, now=clock())
+        client = get_client(tx, EVERY, customer.client_id)
+        revoke_client(tx, EVERY, customer.client_id, now=clock())
         token = issue_token(tx, client, client.scopes, now=clock())
     for each in (customer.token, token):
         assert db.ask(caller_of(digest(each)).read) is None
@@ -140,7 +141,7 @@ def test_a_client_has_a_thousand_tokens_at_most(
     db: Database, customer: Customer, clock: SetClock
 ) -> None:
     with db.write() as tx:
-        client = get_client(tx, customer.client_id)
+        client = get_client(tx, EVERY, customer.client_id)
         tokens = [customer.token]
         for _ in range(callers.LIVE_TOKENS):
             clock.advance(1)

@@ -14,6 +14,7 @@ from frontdesk.config import Uniqueness
 from frontdesk.db import Database
 from frontdesk.files.claims import RunOptions
 from frontdesk.files.run import run_next
+from frontdesk.reach import EVERY
 from tests.conftest import Api, SetClock
 from tests.factories import Customer
 from tests.files.loading import csv_of, row
@@ -115,7 +116,7 @@ def files(api: Api, db: Database, customer: Customer, clock: SetClock) -> Files:
 def trail(db: Database) -> Trail:
     """The audit entries of an action, the oldest first."""
     return lambda action: list(
-        reversed(db.ask(lambda tx: list_entries(tx, AuditQuery(action=action))))
+        reversed(db.ask(lambda tx: list_entries(tx, EVERY, AuditQuery(action=action))))
     )
 
 

@@ -9,6 +9,7 @@ from frontdesk.db import Database
 from frontdesk.eligibility import list_history
 from frontdesk.eligibility.people import lock_pair, merge
 from frontdesk.eligibility.reading import get_member
+from frontdesk.reach import EVERY
 from tests.api.conftest import Trail, codes
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, member_body
@@ -124,7 +125,7 @@ def test_a_member_that_is_elsewhere_merged_or_moved_is_not_there(
     other = api.post(path, member_body(2)).json()["id"]
     with db.write() as tx:
         merge(
-            tx, *lock_pair(tx, "AB 000001", "AB 000002", None), Requester("someone", "r", clock())
+            tx, *lock_pair(tx, EVERY, "AB 000001", "AB 000002"), Requester("someone", "r", clock())
         )
     elsewhere = member.replace(path, f"/v2/plans/{customer.plan_ids[1]}/eligibility")
     gone = [elsewhere, f"{path}/{other}", f"{path}/0", f"{path}/x", f"{path}/{10**18 - 1}"]
@@ -143,7 +144,7 @@ def test_a_member_can_not_take_the_identifier_that_leads_to_it(
     api.post(path, member_body(2))
     with db.write() as tx:
         merge(
-            tx, *lock_pair(tx, "AB 000001", "AB 000002", None), Requester("someone", "r", clock())
+            tx, *lock_pair(tx, EVERY, "AB 000001", "AB 000002"), Requester("someone", "r", clock())
         )
     assert codes(api.post(member + "/rename", {"external_id": "AB 000002"})) == {
         "external_id": "not_unique"

@@ -16,6 +16,7 @@ from frontdesk.invitations import set_deliverability, suppress
 from frontdesk.invitations.model import InvitationState, InvitationStep, SuppressionReason
 from frontdesk.invitations.tables import invitations
 from frontdesk.privacy.erasure import erase_person, find_persons
+from frontdesk.reach import EVERY
 from tests.api.conftest import Trail, codes
 from tests.conftest import Api, SetClock
 from tests.factories import EVERY_SCOPE, NOW, Customer, make_customer, member_body, second_token
@@ -315,8 +316,8 @@ def test_merged_withdrawn_and_erased_members_are_not_there(
     erased = members.enrol(3)
     requester = Requester("cli:test", "r", clock())
     with db.write() as tx:
-        merge(tx, *lock_pair(tx, "AB 000001", "AB 000002", None), requester)
-    persons = db.ask(lambda tx: find_persons(tx, external_id="AB 000003", account_id=None))
+        merge(tx, *lock_pair(tx, EVERY, "AB 000001", "AB 000002"), requester)
+    persons = db.ask(lambda tx: find_persons(tx, EVERY, "AB 000003"))
     erase_person(db, persons, requester, clock)
     assert members.ids() == [kept]
     assert people(members, "Sample") == [kept]
@@ -448,7 +449,7 @@ def test_a_history_does_not_tell_of_a_merge(
     dropped = members.enrol(2)
     with db.write() as tx:
         merge(
-            tx, *lock_pair(tx, "AB 000001", "AB 000002", None), Requester("cli:test", "r", clock())
+            tx, *lock_pair(tx, EVERY, "AB 000001", "AB 000002"), Requester("cli:test", "r", clock())
         )
     [created] = members.changes(kept)
     assert created["outcome"] == "created"

@@ -12,6 +12,7 @@ from frontdesk.db import Database
 from frontdesk.plans.changes import change_plan, create_plan
 from frontdesk.plans.model import NewPlan
 from frontdesk.queues.ingest import set_waiting
+from frontdesk.reach import EVERY
 from tests.api.conftest import BASE_URL, codes
 from tests.conftest import Api, SetClock
 from tests.factories import NOW, Customer, make_customer
@@ -106,7 +107,7 @@ def test_an_answers_bytes_are_the_standard_encoders(
 ) -> None:
     odd = '\x7f\u2028\u00e9\U0001f600</script>"\\\\/ \ufeff'
     with db.write() as tx:
-        plan = plans.get_plan(tx, None, customer.plan_ids[0], lock=True)
+        plan = plans.get_plan(tx, EVERY, customer.plan_ids[0], lock=True)
         change_plan(tx, plan, {"name": odd, "description": "a\tb\nc\x1f\b\f"})
     for path in ("/v2/plans", f"/v2/plans/{customer.plan_ids[0]}"):
         body = api.get(path).content

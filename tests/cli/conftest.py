@@ -11,6 +11,7 @@ from frontdesk.audit import list_entries
 from frontdesk.cli.app import app
 from frontdesk.config import SETTINGS
 from frontdesk.db import Database, open_database
+from frontdesk.reach import EVERY
 from tests.worker.conftest import post
 
 __all__ = ["post"]
@@ -53,7 +54,7 @@ class CommandLine:
         """The audit entries, oldest first."""
         db = self.open()
         try:
-            return list(reversed(db.ask(list_entries)))
+            return list(reversed(db.ask(lambda tx: list_entries(tx, EVERY))))
         finally:
             db.close()
 

@@ -15,6 +15,7 @@ from frontdesk.clock import system_clock
 from frontdesk.db import open_database
 from frontdesk.plans import get_plan
 from frontdesk.plans.changes import change_plan
+from frontdesk.reach import EVERY
 from tests.factories import Customer, make_customer
 from tests.faults.server import Server
 
@@ -56,7 +57,7 @@ def service(sqlite_url: str, tmp_path: Path) -> Iterator[Service]:
     )
     customer = make_customer(db, plan_count=4, scopes=scopes, now=system_clock())
     with db.write() as tx:
-        plan = get_plan(tx, customer.account_id, customer.plan_ids[0], lock=True)
+        plan = get_plan(tx, EVERY, customer.plan_ids[0], lock=True)
         change_plan(tx, plan, {"external_id": "gold-2027", "name": "Gold"})
     db.close()
     with Server(sqlite_url, tmp_path / "log", with_worker=True) as server:

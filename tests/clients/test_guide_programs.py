@@ -17,6 +17,7 @@ from frontdesk.clock import system_clock
 from frontdesk.db import open_database
 from frontdesk.plans import get_plan
 from frontdesk.plans.changes import change_plan
+from frontdesk.reach import EVERY
 from tests.factories import EVERY_SCOPE, make_customer
 from tests.faults.server import Server
 from tests.promises.examples import GUIDES, part_of
@@ -36,7 +37,7 @@ def fill_in(guide: Path, sqlite_url: str, tmp_path: Path) -> Iterator[dict[str, 
     scopes = {Scope.CUSTOMER, Scope.ELIGIBILITY_READ} if guide.stem == "first-call" else EVERY_SCOPE
     customer = make_customer(db, plan_count=1, scopes=frozenset(scopes), now=system_clock())
     with db.write() as tx:
-        plan = get_plan(tx, customer.account_id, customer.plan_ids[0], lock=True)
+        plan = get_plan(tx, EVERY, customer.plan_ids[0], lock=True)
         change_plan(tx, plan, {"external_id": "gold-2027", "name": "Gold"})
     db.close()
     with Server(sqlite_url, tmp_path / "log", with_worker=True) as server:

@@ -47,6 +47,7 @@ from frontdesk.privacy.retention import RetentionTurn, retention_days
 from frontdesk.queues.model import IntervalRecords
 from frontdesk.queues.snapshot import counted
 from frontdesk.queues.upkeep import DEFAULT_AGE, prune
+from frontdesk.reach import EVERY, Reach
 from frontdesk.text import wire_time
 from frontdesk.usage.request_costs import save as save_request_costs
 from frontdesk.web.telemetry import Telemetry
@@ -238,23 +239,21 @@ class Installation:
             "today": NOW.date().isoformat(),
             "track": iter,
         }
-        found = find_duplicates(self.db, self.customer.account_id, **places)
-        names = (f"AB {n:06d}", f"AB {n + 1:06d}", None)
+        found = find_duplicates(self.db, Reach.of(self.customer.account_id), **places)
+        names = (f"AB {n:06d}", f"AB {n + 1:06d}")
         with self.db.write() as tx:
-            kept, dropped = lock_pair(tx, *names)
+            kept, dropped = lock_pair(tx, EVERY, *names)
             assert (kept["id"], dropped["id"]) in {each[:2] for each in found}
             merge(tx, kept, dropped, actor)
         merged = {"external_id": f"AB {n + 1:06d}", "city": "Salem"}
         assert self._enrol(merged, 200).json()["id"] == kept["id"]
-        self.db.ask(
-            lambda tx: find_eligibility(tx, merged["external_id"], account_id=None, on="2026-01-01")
-        )
+        self.db.ask(lambda tx: find_eligibility(tx, EVERY, merged["external_id"], on="2026-01-01"))
         rule = self.config.uniqueness
         with self.db.write() as tx:
-            unmerge(tx, *lock_pair(tx, *names), actor, uniqueness=rule)
+            unmerge(tx, *lock_pair(tx, EVERY, *names), actor, uniqueness=rule)
             call_distinct(tx, kept, dropped, actor)
             decide = partial(enrol, now=self.clock(), uniqueness=rule)
-            assert rename(tx, [(f"AB {n:06d}", f"N {n}")], None, actor, decide) == ["renamed"]
+            assert rename(tx, [(f"AB {n:06d}", f"N {n}")], EVERY, actor, decide) == ["renamed"]
 
     def _load_files(self, n: int) -> None:
         for first, count in ((0, 50), (100, 400)):  # a set is one parameter, or a COPY
@@ -331,15 +330,15 @@ class Installation:
     def _ask(self, n: int) -> None:
         """An operator asks for a member by each of its names, and where its mail is."""
         with self.db.read() as tx:
-            member = find_member(tx, f"AB {n:06d}", None)
+            member = find_member(tx, EVERY, f"AB {n:06d}")
             for who in (member["member_id"], member["email"], str(member["id"])):
-                for account_id in (None, member["account_id"]):
-                    assert find_member(tx, who, account_id) == member
+                for reach in (EVERY, Reach.of(member["account_id"])):
+                    assert find_member(tx, reach, who) == member
             with pytest.raises(NotFound):
-                find_member(tx, f"{n}{n}", None)
+                find_member(tx, EVERY, f"{n}{n}")
             for shown, reason in (
                 (member, "accepted"),
-                (find_member(tx, f"AB {n + 1:06d}", None), "no_email"),
+                (find_member(tx, EVERY, f"AB {n + 1:06d}"), "no_email"),
             ):
                 assert describe_mail(tx, shown, [shown["id"]])["mail"]["reason"] == reason
 
@@ -351,7 +350,7 @@ class Installation:
         for i in range(2):
             self._enrol(member_body(n + i, email=f"f{n + i}@example.com", invite_immediately=True))
         actor = Requester("someone", "request", self.clock())
-        [person] = self.db.ask(lambda tx: find_persons(tx, f"AB {n:06d}", None))
+        [person] = self.db.ask(lambda tx: find_persons(tx, EVERY, f"AB {n:06d}"))
         export_person(self.db, person, actor)
         with self.db.write() as tx:
             place_hold(tx, person, "Case", actor)

@@ -27,6 +27,7 @@ from frontdesk.mailbox.catcher import MailCatcher
 from frontdesk.privacy.retention import RetentionTurn, retention_days
 from frontdesk.queues.snapshot import queue_state
 from frontdesk.queues.store.events import list_history
+from frontdesk.reach import EVERY, Reach
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
 from tests.cli.conftest import CommandLine
 from tests.db.day import Installation
@@ -159,10 +160,10 @@ def live(one: Installation, folder: Path) -> None:
         )
         assert len(find_digests_of(tx, [1, 2])) == 2
         assert last_member_id(tx) > 2
-        assert queue_state(tx, account, one.clock()).keys() == {*one.customer.plan_ids}
+        assert queue_state(tx, Reach.of(account), one.clock()).keys() == {*one.customer.plan_ids}
         assert len(list(list_history(tx, NOW))) > 3
         [caught, *_] = list_messages(tx)
-        [secret] = list_secrets(tx, limited.client_id)
+        [secret] = list_secrets(tx, EVERY, limited.client_id)
     cli = CommandLine(one.db.url)
     (folder / "mapping.json").write_text(json.dumps({"columns": {"Key": "external_id"}}))
     names = {

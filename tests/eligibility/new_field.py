@@ -14,6 +14,7 @@ from frontdesk.eligibility import enrol, find_members, list_history, parse_membe
 from frontdesk.eligibility.model import Submission
 from frontdesk.interface.bodies import schemas
 from frontdesk.mapping.values import field_named
+from frontdesk.reach import EVERY
 from tests.conftest import SetClock
 from tests.factories import NOW, Customer, make_customer, member_body
 from tests.files.loading import Desk, csv_of, row
@@ -27,7 +28,7 @@ def post_record(db: Database) -> dict[str, Any]:
     submission = Submission(customer.account_id, customer.plan_ids[0], record, "client", "request")
     with db.write() as tx:
         enrol(tx, [submission], now=NOW, uniqueness=Uniqueness.SERVICE)
-        [stored] = find_members(tx, str(record.external_id), None)
+        [stored] = find_members(tx, EVERY, str(record.external_id))
         [entry] = list_history(tx, stored["id"])
     return {
         "ignored": record.ignored,
@@ -46,7 +47,7 @@ def load_file(db: Database, account_id: int, plan_id: int) -> dict[str, Any]:
     """What becomes of a file with a column of the field's name."""
     desk = Desk(db, Customer(account_id, [plan_id], "", "", ""), SetClock(NOW))
     file = desk.load(csv_of([row(1) | {"nickname": "Robbie"}], (*row(1), "nickname")))
-    [member] = db.ask(lambda tx: find_members(tx, "E00001", None))
+    [member] = db.ask(lambda tx: find_members(tx, EVERY, "E00001"))
     found = {"counts": file.counts, "ignored": file.ignored}
     return found | {"stored": member["nickname"]} if "nickname" in member else found
 

@@ -29,6 +29,7 @@ from frontdesk.eligibility.tables import members
 from frontdesk.errors import FrontdeskError, Invalid
 from frontdesk.formats.model import FileMode
 from frontdesk.installation import build_asgi
+from frontdesk.reach import EVERY
 from frontdesk.web import stored_metrics
 from frontdesk.web.telemetry import Telemetry
 from tests.cli.conftest import CommandLine
@@ -79,7 +80,7 @@ def entries(db: Database) -> list[dict[str, Any]]:
     """The entries of the audit trail about answers that showed values of other accounts, oldest
     first.
     """
-    found = db.ask(lambda tx: list_entries(tx, AuditQuery(action="uniqueness.probed")))
+    found = db.ask(lambda tx: list_entries(tx, EVERY, AuditQuery(action="uniqueness.probed")))
     return [*reversed(found)]
 
 
@@ -99,7 +100,7 @@ def taken_today(db: Database, clock: Clock) -> dict[int, int]:
 
 def held_today(db: Database) -> dict[tuple[int, int], int]:
     """The records of the day with a value of another account, by account and holder."""
-    found = db.ask(lambda tx: list_holders(tx, None, limit=100))
+    found = db.ask(lambda tx: list_holders(tx, EVERY, limit=100))
     return {(each["account_id"], each["holder_id"]): each["taken"] for each in found}
 
 

@@ -19,6 +19,7 @@ from frontdesk.eligibility.model import (
     Submission,
 )
 from frontdesk.eligibility.store import list_similar_pairs
+from frontdesk.reach import EVERY, Reach
 from tests.conftest import Api, SetClock
 from tests.factories import NOW, Customer, make_customer, member_body
 from tests.files.loading import COLUMNS, Desk, csv_of, row
@@ -38,7 +39,7 @@ def post(api: Api, customer: Customer, number: int, **fields: Any) -> str:
 
 
 def id_of(db: Database, number: int) -> int:
-    [found] = db.ask(lambda tx: find_members(tx, f"AB {number:06d}", None))
+    [found] = db.ask(lambda tx: find_members(tx, EVERY, f"AB {number:06d}"))
     return int(found["id"])
 
 
@@ -136,7 +137,7 @@ def test_relatives_with_one_first_name_are_listed_as_a_pair(
     [pair] = db.ask(
         partial(
             list_similar_pairs,
-            account_id=customer.account_id,
+            reach=Reach.of(customer.account_id),
             after=(0, 0),
             until=2**62,
             today="2026-11-20",

@@ -13,6 +13,7 @@ from frontdesk.db.checks import problems
 from frontdesk.db.migrate import downgrade, upgrade
 from frontdesk.eligibility import enrol, find_members, parse_member
 from frontdesk.eligibility.model import Submission
+from frontdesk.reach import EVERY
 from tests.conftest import Api
 from tests.factories import Customer, make_customer, member_body
 
@@ -54,7 +55,7 @@ def test_two_accounts_carry_the_same_keys(
     foreign = api.as_(other.token).post(path_of(customer), invited)
     absent = api.as_(other.token).post("/v2/plans/999999/eligibility", invited)
     assert (foreign.status_code, foreign.json()["detail"]) == (404, absent.json()["detail"])
-    found = db.ask(lambda tx: find_members(tx, "AB 000001", None))
+    found = db.ask(lambda tx: find_members(tx, EVERY, "AB 000001"))
     assert {row["account_id"]: row["uniqueness_scope"] for row in found} == {
         customer.account_id: customer.account_id,
         other.account_id: other.account_id,

@@ -18,6 +18,7 @@ from frontdesk.events.model import FEED_START, AccountEventType, NewEvent
 from frontdesk.invitations.protocol import release
 from frontdesk.privacy.model import RetentionKind
 from frontdesk.privacy.retention import RetentionTurn, retention_days
+from frontdesk.reach import EVERY
 from tests.conftest import Api, SetClock
 from tests.factories import NOW, Customer, make_customer, member_body, second_token
 from tests.files.loading import Desk, csv_of, row
@@ -98,7 +99,7 @@ def test_a_file_its_undo_and_a_merge_are_told(
     assert found[3] == ("ended", ending.id)
     assert len({file for _, file in found}) == 5
     with db.write() as tx:
-        kept, gone = lock_pair(tx, rows[0]["external_id"], rows[1]["external_id"], None)
+        kept, gone = lock_pair(tx, EVERY, rows[0]["external_id"], rows[1]["external_id"])
         merge(tx, kept, gone, Requester("cli:x", "merging", NOW))
     last = read(reader)[-1]
     assert (last["type"], last["data"]["eligibility_id"]) == ("member.merged", gone["id"])

@@ -16,6 +16,7 @@ from frontdesk.events import list_events
 from frontdesk.events.model import FEED_START, AccountEventType
 from frontdesk.privacy.erasure import erase_person, find_persons
 from frontdesk.privacy.retention import RetentionTurn, retention_days
+from frontdesk.reach import EVERY
 from tests.conftest import Api, SetClock
 from tests.factories import NOW, Customer, member_body, second_token
 from tests.files.loading import COLUMNS, Desk, csv_of, row
@@ -105,11 +106,11 @@ def test_a_merge_names_the_member_that_stays_and_its_undo_brings_the_other_back(
     feed.news()
     other = member_body(2)["external_id"]
     with db.write() as tx:
-        merge(tx, *lock_pair(tx, NAME, other, None), ME)
+        merge(tx, *lock_pair(tx, EVERY, NAME, other), ME)
     [(kind, data)] = feed.news()
     assert (kind, data["eligibility_id"], data["kept_id"]) == ("merged", gone_id, kept_id)
     with db.write() as tx:
-        unmerge(tx, *lock_pair(tx, NAME, other, None), ME, uniqueness=config.uniqueness)
+        unmerge(tx, *lock_pair(tx, EVERY, NAME, other), ME, uniqueness=config.uniqueness)
     [(kind, data)] = feed.news()
     assert (kind, data["eligibility_id"]) == ("updated", gone_id)
 
@@ -117,7 +118,7 @@ def test_a_merge_names_the_member_that_stays_and_its_undo_brings_the_other_back(
 def test_an_erasure_is_told_with_the_id_only(feed: Feed, db: Database, clock: SetClock) -> None:
     id_ = feed.post(**member_body(1))
     feed.news()
-    persons = db.ask(lambda tx: find_persons(tx, NAME, None))
+    persons = db.ask(lambda tx: find_persons(tx, EVERY, NAME))
     for _ in range(2):  # a member that is erased already is no news
         erase_person(db, persons, ME, clock=clock)
     assert feed.news() == [("erased", {"eligibility_id": id_, "request_id": "by-hand"})]

@@ -14,6 +14,7 @@ from frontdesk.invitations.model import DeliveryReport, ReportEvent
 from frontdesk.invitations.reports import receive_report
 from frontdesk.plans import get_plan
 from frontdesk.queues.ingest import set_duty
+from frontdesk.reach import EVERY
 from tests.conftest import Api, SetClock
 from tests.factories import NOW, Customer, make_operator, second_token
 from tests.files.loading import Desk, csv_of, row
@@ -73,7 +74,7 @@ def test_a_queue_opens_with_its_first_doctor_and_closes_with_the_last(
     reader: Api, api: Api, db: Database, customer: Customer
 ) -> None:
     first, second = customer.plan_ids
-    group = db.ask(lambda tx: get_plan(tx, None, first)).provider_group.id
+    group = db.ask(lambda tx: get_plan(tx, EVERY, first)).provider_group.id
 
     def duty(doctor: str, *, on_duty: bool) -> None:
         with db.write() as tx:

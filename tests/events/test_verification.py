@@ -14,6 +14,7 @@ from frontdesk.config import read_config
 from frontdesk.events import delivery
 from frontdesk.events.model import DueEndpoint
 from frontdesk.events.target import host_of, parse_target
+from frontdesk.reach import EVERY
 from frontdesk.worker import webhooks
 from frontdesk.worker.exchange import WebhookConnection
 from frontdesk.worker.pacing import MOST_RECEIVERS, WEBHOOKS_PER_SECOND, ReceiverPaces
@@ -30,7 +31,7 @@ def patch(desk: Desk, endpoint: Any, **values: Any) -> Any:
 
 
 def actions_of(desk: Desk) -> list[str]:
-    entries = desk.db.ask(lambda tx: list_entries(tx, AuditQuery(action="webhook")))
+    entries = desk.db.ask(lambda tx: list_entries(tx, EVERY, AuditQuery(action="webhook")))
     return [entry["action"] for entry in reversed(entries)]
 
 

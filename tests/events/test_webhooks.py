@@ -19,6 +19,7 @@ from frontdesk.access.accounts import set_state
 from frontdesk.access.model import AccountState
 from frontdesk.audit import AuditQuery, list_entries
 from frontdesk.db import Database
+from frontdesk.reach import EVERY
 from frontdesk.text import wire_time
 from frontdesk.worker import exchange, webhooks
 from frontdesk.worker.webhooks import WebhookSender
@@ -139,7 +140,7 @@ def test_an_event_is_given_up_after_three_days_and_the_endpoint_pauses_after_fiv
     assert timedelta(days=5) <= desk.clock() - began < timedelta(days=6)
     assert set(numbers_of(receiver)) == {1, 2}
     assert desk.show(endpoint)["paused_reason"] == "failing"
-    told = desk.db.ask(lambda tx: list_entries(tx, AuditQuery(action="webhook")))
+    told = desk.db.ask(lambda tx: list_entries(tx, EVERY, AuditQuery(action="webhook")))
     actions = [entry["action"] for entry in told]
     assert actions == ["webhook.paused", "webhook.event_given_up", "webhook.created"]
     before = len(receiver.received)
@@ -438,7 +439,7 @@ def test_one_event_is_sent_again_with_its_id_behind_those_that_wait(
     assert receiver.received[3].body == receiver.received[0].body
     assert types_of(receiver) == ["member.updated"] * 4 + ["member.created"]
     assert len(desk.api.get("/v2/events").json()["data"]) == 4  # no replay is in the feed
-    told = desk.db.ask(lambda tx: list_entries(tx, AuditQuery(action="webhook.replayed")))
+    told = desk.db.ask(lambda tx: list_entries(tx, EVERY, AuditQuery(action="webhook.replayed")))
     assert [entry["detail"]["event_id"] for entry in told] == [created["id"], first["id"]]
 
 

@@ -16,6 +16,7 @@ from frontdesk.clock import system_clock
 from frontdesk.db import Database
 from frontdesk.invitations import delivery, list_invitations
 from frontdesk.invitations.model import Invitation, InvitationState, InvitationStep
+from frontdesk.reach import EVERY
 from tests.factories import Customer, lift_immediate_limit, make_customer, member_body
 from tests.faults.callers import times
 from tests.faults.workers import deliver, workers
@@ -50,9 +51,10 @@ def invite(db: Database, customer: Customer, numbers: range) -> None:
 def stored(db: Database) -> list[tuple[Invitation, list[str]]]:
     """Every invitation with the reasons of its steps."""
     with db.read() as tx:
-        rows = list_invitations(tx, account_id=None, state=None, limit=100_000)
+        rows = list_invitations(tx, EVERY, state=None, limit=100_000)
         return [
-            (row, [step.reason for step in delivery.get_invitation(tx, row.id)[1]]) for row in rows
+            (row, [step.reason for step in delivery.get_invitation(tx, EVERY, row.id)[1]])
+            for row in rows
         ]
 
 

@@ -22,6 +22,7 @@ from frontdesk.invitations.model import (
 from frontdesk.invitations.protocol import apply_changes, apply_early_reports
 from frontdesk.invitations.reports import receive_report
 from frontdesk.invitations.store.queries import find_invitation
+from frontdesk.reach import EVERY
 from tests.conftest import Api
 from tests.factories import NOW, Customer
 from tests.faults.callers import times
@@ -59,7 +60,9 @@ def answered(db: Database, mail: MailedInvitation) -> None:
         change = StateChange(
             InvitationState.OFFERED, InvitationState.SENT, InvitationStep.ACCEPTED, code=250
         )
-        apply_changes(tx, [(change, find_invitation(tx, mail.id))], now=NOW, keeps_claim=True)
+        apply_changes(
+            tx, [(change, find_invitation(tx, EVERY, mail.id))], now=NOW, keeps_claim=True
+        )
         apply_early_reports(tx, {mail.message_id}, now=NOW)
 
     write_alone(db, work)

@@ -14,6 +14,7 @@ from frontdesk.clock import system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database
 from frontdesk.plans import get_plan
+from frontdesk.reach import EVERY
 from tests.conftest import SetClock
 from tests.factories import make_customer, member_body
 from tests.faults.callers import call, times
@@ -118,5 +119,5 @@ def test_parallel_patches_without_if_match_are_all_made(
             return await asyncio.gather(*map(caller, range(CALLERS)))
 
     assert asyncio.run(patched_by_many()) == [[200] * PATCHES] * CALLERS
-    plan = db.ask(lambda tx: get_plan(tx, None, customer.plan_ids[0]))
+    plan = db.ask(lambda tx: get_plan(tx, EVERY, customer.plan_ids[0]))
     assert plan.version == CALLERS * PATCHES + 1

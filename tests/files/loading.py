@@ -36,6 +36,7 @@ from frontdesk.files.report import read_report
 from frontdesk.files.run import run_next
 from frontdesk.files.turns import FileTurns
 from frontdesk.formats.model import FileMode
+from frontdesk.reach import EVERY, Reach
 from tests.factories import Customer
 from tests.faults.callers import times
 from tests.formats.reading import IDENTIFY, file_834
@@ -125,12 +126,12 @@ class Desk:
         decide = partial(enrol, now=self.clock(), uniqueness=Uniqueness.SERVICE)
         with self.db.write() as tx:
             pairs = [(old, new)]
-            account = self.customer.account_id
-            assert people.rename(tx, pairs, account, self.requester(), decide) == [people.RENAMED]
+            reach = Reach.of(self.customer.account_id)
+            assert people.rename(tx, pairs, reach, self.requester(), decide) == [people.RENAMED]
 
     def hand_in_undo(self, file: EligibilityFile) -> EligibilityFile:
         with self.db.write() as tx:
-            return undo_file(tx, FileKey(file.id), self.requester())
+            return undo_file(tx, FileKey(file.id, EVERY), self.requester())
 
     def undo(self, file: EligibilityFile) -> EligibilityFile:
         """Undo the file; a held undo is approved."""
@@ -138,11 +139,11 @@ class Desk:
 
     def cancel(self, file: EligibilityFile) -> EligibilityFile:
         with self.db.write() as tx:
-            return cancel_file(tx, FileKey(file.id), self.requester())
+            return cancel_file(tx, FileKey(file.id, EVERY), self.requester())
 
     def approve(self, file: EligibilityFile, *, work: bool = True) -> EligibilityFile:
         with self.db.write() as tx:
-            approve_file(tx, FileKey(file.id), self.requester())
+            approve_file(tx, FileKey(file.id, EVERY), self.requester())
         return self.work(file) if work else file
 
     def approve_if_held(self, file: EligibilityFile) -> EligibilityFile:
@@ -160,7 +161,7 @@ class Desk:
         return self.reread(file)
 
     def reread(self, file: EligibilityFile) -> EligibilityFile:
-        return self.db.ask(lambda tx: get_file(tx, FileKey(file.id)))
+        return self.db.ask(lambda tx: get_file(tx, FileKey(file.id, EVERY)))
 
     def report(self, file: EligibilityFile) -> list[dict[str, Any]]:
         text = b"".join(read_report(self.db, file.id)).decode()

@@ -16,6 +16,7 @@ from frontdesk.files import list_mappings
 from frontdesk.files.actions import accept_mapping
 from frontdesk.files.model import EligibilityFile, FileKey, WrongState
 from frontdesk.mapping.suggest.suggestion import suggest_mapping
+from frontdesk.reach import EVERY
 from tests.files.loading import ON_SQLITE, Desk
 from tests.formats.reading import ADD, HOME, child, file_834, interchange, person, transaction
 
@@ -352,7 +353,9 @@ def accept(
     desk: Desk, file: EligibilityFile, mapping: Any = None, **options: Any
 ) -> EligibilityFile:
     with desk.db.write() as tx:
-        accept_mapping(tx, FileKey(file.id), desk.requester(), mapping=mapping or {}, **options)
+        accept_mapping(
+            tx, FileKey(file.id, EVERY), desk.requester(), mapping=mapping or {}, **options
+        )
     return desk.work(file)
 
 

@@ -22,6 +22,7 @@ from frontdesk.files.claims import (
     renewing,
 )
 from frontdesk.files.model import FileKey, FileStep, NewFile
+from frontdesk.reach import EVERY
 from tests.conftest import SetClock
 from tests.files.loading import COLUMNS, OPTIONS, Desk, csv_of, row
 from tests.formats.workbooks import workbook
@@ -138,7 +139,7 @@ def test_a_file_that_is_cancelled_while_it_runs_stops_after_the_chunk_in_hand(
         running = desk.reread(file)
         if running.rows_done and running.state == "running":
             with desk.db.write() as tx:
-                cancel_file(tx, FileKey(file.id), desk.requester())
+                cancel_file(tx, FileKey(file.id, EVERY), desk.requester())
         return False
 
     desk.options = replace(desk.options, chunk_rows=10, should_stop=cancel_when_begun)

@@ -16,6 +16,7 @@ from frontdesk.eligibility import derive_due, list_history
 from frontdesk.eligibility.model import DERIVATION_CLIENT, MemberFilter
 from frontdesk.eligibility.people import find_eligibility
 from frontdesk.eligibility.reading import list_records
+from frontdesk.reach import EVERY
 from frontdesk.worker.background import CoverageDeriver
 from tests.conftest import SetClock
 from tests.factories import NOW
@@ -173,7 +174,7 @@ def test_the_history_knows_the_days_before_and_after_a_gap(desk: Desk) -> None:
     expected = {"2026-06-01": True, "2027-02-01": False, "2027-03-01": True}
     for day in ("2026-11-20", "2027-03-02"):
         on(desk, day)
-        ask = partial(find_eligibility, external_id=KEY, account_id=None)
+        ask = partial(find_eligibility, reach=EVERY, external_id=KEY)
         found = {each: desk.db.ask(partial(ask, on=each)).eligible for each in expected}
         assert found == expected
 

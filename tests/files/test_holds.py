@@ -15,6 +15,7 @@ from frontdesk.files.actions import approve_file
 from frontdesk.files.model import EligibilityFile, FileKey, WrongState
 from frontdesk.formats.model import FileMode
 from frontdesk.plans import external_ids_of
+from frontdesk.reach import EVERY
 from tests.files.loading import COLUMNS, ON_SQLITE, Desk, csv_of, lines_of, row
 from tests.formats.reading import file_834, person
 from tests.formats.workbooks import workbook
@@ -245,7 +246,7 @@ def test_of_two_approvals_at_once_the_second_is_refused(desk: Desk) -> None:
 
     other = threading.Thread(target=approve_too)
     with desk.db.write() as tx:
-        approve_file(tx, FileKey(held.id), desk.requester())
+        approve_file(tx, FileKey(held.id, EVERY), desk.requester())
         other.start()
         other.join(0.3)  # it waits for the first one's commit
     other.join()

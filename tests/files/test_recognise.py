@@ -23,6 +23,7 @@ from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.tables import members
 from frontdesk.formats.model import FileMode
 from frontdesk.formats.x12 import Family
+from frontdesk.reach import EVERY
 from tests.conftest import SetClock
 from tests.factories import close_plan, make_customer
 from tests.files.families import load_all, relative
@@ -151,7 +152,7 @@ def test_a_stored_expiry_that_the_row_lacks_is_warned_of_before_and_after_it_has
 def test_a_row_of_another_account_is_parsed(desk: Desk, other: Desk) -> None:
     content = lines_of([row(1), row(2)])
     desk.load(content)
-    [found] = desk.db.ask(lambda tx: find_members(tx, "E00001", None))
+    [found] = desk.db.ask(lambda tx: find_members(tx, EVERY, "E00001"))
     assert (found["last_name"], "row_digest" in found) == ("Sample", False)
     file = other.load(content)
     assert (file.counts, {*file.codes}) == ({"refused": 2}, {"not_unique"})

@@ -12,6 +12,7 @@ from frontdesk.eligibility import find_addresses, find_expired
 from frontdesk.errors import FrontdeskError
 from frontdesk.files.model import WrongState
 from frontdesk.invitations.resend import resend_invitation
+from frontdesk.reach import EVERY
 from tests.conftest import Api, SetClock
 from tests.factories import make_customer
 from tests.files.loading import Desk, as_in_a_real_run, csv_of, examples, lines_of, row
@@ -67,7 +68,8 @@ def test_invitations_of_withdrawn_members_are_never_sent(desk: Desk) -> None:
             "SELECT from_state, to_state, reason FROM invitation_events"
         ).all()
         assert [tuple(step) for step in steps] == [("pending", "cancelled", "withdrawn")] * 2
-        resend_invitation(tx, invitation.id, now=desk.clock(), find_addresses=find_addresses)
+        asked = (EVERY, invitation.id, desk.requester())
+        resend_invitation(tx, *asked, find_addresses=find_addresses)
         assert find_expired(tx, ids, datetime(2026, 6, 1, 12, tzinfo=UTC)) == set(ids[1:])
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from frontdesk.audit import Requester
 from frontdesk.db import Database
 from frontdesk.eligibility import people
+from frontdesk.reach import EVERY
 from tests.conftest import SetClock
 from tests.factories import make_customer
 from tests.files.loading import Desk, row
@@ -26,7 +27,7 @@ def records(desk: Desk) -> dict[str, dict[str, Any]]:
 def act(desk: Desk, action: Any, first: str, second: str, **options: Any) -> None:
     by = Requester("cli:test", "request", desk.clock())
     with desk.db.write() as tx:
-        action(tx, *people.lock_pair(tx, first, second, None), by, **options)
+        action(tx, *people.lock_pair(tx, EVERY, first, second), by, **options)
 
 
 texts = st.sampled_from(["Zoë", "O'Hara", "Sample"])

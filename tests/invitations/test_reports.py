@@ -11,6 +11,7 @@ from frontdesk.invitations.model import DeliveryReport, InvitationState, ReportE
 from frontdesk.invitations.reports import is_hard_bounce, receive_report
 from frontdesk.invitations.store.queries import lock_by_message_id
 from frontdesk.invitations.tables import invitation_links
+from frontdesk.reach import EVERY
 from tests.conftest import Api
 from tests.factories import NOW, Customer
 from tests.invitations.mails import MailedInvitation, mailed, state_of, suppressed
@@ -72,7 +73,7 @@ def test_a_complaint_stands_on_the_invitations_timeline(
     for _ in range(2):
         report(db, mail, ReportEvent.COMPLAINED)
     with db.read() as tx:
-        _, timeline = get_invitation(tx, mail.id)
+        _, timeline = get_invitation(tx, EVERY, mail.id)
     assert [(step.to_state, step.reason) for step in timeline] == [("sent", "complained")]
 
 

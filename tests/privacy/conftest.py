@@ -20,6 +20,7 @@ from frontdesk.mailbox.catcher import MailCatcher
 from frontdesk.privacy.classification import CLASSIFICATION
 from frontdesk.privacy.erasure import erase_person, find_persons
 from frontdesk.privacy.model import ColumnKind, Erasure
+from frontdesk.reach import EVERY
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_operator, member_body
@@ -106,11 +107,11 @@ class Life:
         self.desk.load(
             csv_of([row(8)], (*row(8), "Zebediah", VALUES["dob"])), file_name=f"to_{KEY}.csv"
         )
-        [stored] = self.db.ask(lambda tx: find_members(tx, KEY, None))
+        [stored] = self.db.ask(lambda tx: find_members(tx, EVERY, KEY))
         self.member_id = stored["id"]
 
     def erase(self, external_id: str = KEY) -> list[Erasure]:
-        persons = self.db.ask(lambda tx: find_persons(tx, external_id, None))
+        persons = self.db.ask(lambda tx: find_persons(tx, EVERY, external_id))
         return erase_person(self.db, persons, self.requester(), self.clock)
 
     @property

@@ -18,6 +18,7 @@ from frontdesk.invitations.model import SuppressionReason
 from frontdesk.privacy.classification import CLASSIFICATION
 from frontdesk.privacy.erasure import erase_person, find_persons
 from frontdesk.privacy.model import ColumnKind
+from frontdesk.reach import EVERY
 from tests.cli.conftest import CommandLine
 from tests.factories import make_customer, member_body
 from tests.files.loading import Desk, csv_of, row
@@ -55,7 +56,7 @@ def test_no_value_of_an_erased_person_is_left_in_any_column(life: Life) -> None:
     [erased] = life.erase()
     assert (erased.member_id, erased.is_new) == (life.member_id, True)
     assert life.mentions() == set()
-    [neighbour] = life.db.ask(lambda tx: find_members(tx, "AB 000005", None))
+    [neighbour] = life.db.ask(lambda tx: find_members(tx, EVERY, "AB 000005"))
     assert (neighbour["first_name"], neighbour["email"]) == ("Neighbour", "robin.5@example.com")
     kept = {"plan_id", "effective_date", "expiry_date"}
     entries = [
@@ -70,7 +71,7 @@ def test_no_value_of_an_erased_person_is_left_in_any_column(life: Life) -> None:
         "2026-01-01",
         life.customer.plan_ids[0],
     )
-    [entry] = life.db.ask(lambda tx: list_entries(tx, AuditQuery(action="member.erased")))
+    [entry] = life.db.ask(lambda tx: list_entries(tx, EVERY, AuditQuery(action="member.erased")))
     assert (entry["subject_id"], entry["actor"]) == (life.member_id, "cli:test")
 
 
@@ -102,11 +103,11 @@ def test_an_erased_member_can_come_back_but_is_never_mailed(life: Life) -> None:
 
 
 def test_the_trail_has_the_time_of_an_erasure_and_not_that_of_its_request(life: Life) -> None:
-    persons = life.db.ask(lambda tx: find_persons(tx, KEY, None))
+    persons = life.db.ask(lambda tx: find_persons(tx, EVERY, KEY))
     asked = life.requester()
     life.clock.advance(600)
     [erased] = erase_person(life.db, persons, asked, life.clock)
-    [entry] = life.db.ask(lambda tx: list_entries(tx, AuditQuery(action="member.erased")))
+    [entry] = life.db.ask(lambda tx: list_entries(tx, EVERY, AuditQuery(action="member.erased")))
     assert entry["at"] == erased.erased_at == asked.now + timedelta(seconds=600)
     with pytest.raises(NotFound):
         life.erase()
@@ -216,7 +217,7 @@ def test_an_erasure_takes_the_merged_records_and_pairs_too(life: Life) -> None:
     cli.json("member", "distinct", "AB 000006", "AB 000005")
     exported = cli.json("member", "export", "QX 7719-Zebedee")
     assert [len(each["tables"]["distinct_members"]) for each in exported] == [0, 1]
-    persons = life.db.ask(lambda tx: find_persons(tx, "AB 000006", None))
+    persons = life.db.ask(lambda tx: find_persons(tx, EVERY, "AB 000006"))
     assert len(erase_person(life.db, persons, life.requester(), life.clock)) == 2
     assert life.mentions() == set()
     assert not any(place.startswith("distinct_members") for place, _ in life.cells())

@@ -8,6 +8,7 @@ import pytest
 
 from frontdesk.audit import AuditQuery, list_entries
 from frontdesk.db.schema import metadata
+from frontdesk.reach import EVERY
 from tests.cli.conftest import CommandLine
 from tests.files.loading import csv_of, row
 from tests.privacy.conftest import KEY, SOUGHT, TABLES_OF_PERSONS, Life
@@ -35,7 +36,7 @@ def test_everything_that_an_erasure_takes_is_exported_first(life: Life) -> None:
     assert {line["outcome"] for line in tables["file_rows"]} == {"updated", "refused", "restored"}
     actions = {entry["action"] for entry in tables["audit_entries"]}
     assert actions == {"eligibility.created", "eligibility.updated"}
-    [entry] = life.db.ask(lambda tx: list_entries(tx, AuditQuery(action="member.exported")))
+    [entry] = life.db.ask(lambda tx: list_entries(tx, EVERY, AuditQuery(action="member.exported")))
     assert (entry["subject_id"], entry["request_id"]) == (
         life.member_id,
         answer.headers["x-request-id"],
@@ -58,7 +59,7 @@ def test_a_member_is_erased_over_http_as_often_as_it_is_asked_for(life: Life) ->
     assert first.json() == fact | {"is_new": True}
     assert (again.status_code, again.json()) == (200, fact | {"is_new": False})
     assert life.mentions() == set()
-    [entry] = life.db.ask(lambda tx: list_entries(tx, AuditQuery(action="member.erased")))
+    [entry] = life.db.ask(lambda tx: list_entries(tx, EVERY, AuditQuery(action="member.erased")))
     assert (entry["request_id"], len(entry["detail"]["network"])) == (
         first.headers["X-Request-Id"],
         16,

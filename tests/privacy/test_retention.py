@@ -25,6 +25,7 @@ from frontdesk.invitations.tables import invitations
 from frontdesk.privacy.erasure import get_person, place_hold, release_hold
 from frontdesk.privacy.model import RetentionKind, UnderLegalHold
 from frontdesk.privacy.retention import Counts, RetentionTurn, retention_days
+from frontdesk.reach import EVERY
 from frontdesk.usage.model import Usage
 from frontdesk.usage.store import add_usage, usage_of_day
 from frontdesk.worker.background import RetentionPruner
@@ -63,7 +64,7 @@ def test_a_member_is_erased_years_after_its_access_or_withdrawal(life: Life) -> 
         == 200
     )
     life.desk.undo(life.desk.load(csv_of([row(30)])))
-    [gone] = life.db.ask(lambda tx: find_members(tx, "E00030", None, withdrawn=True))
+    [gone] = life.db.ask(lambda tx: find_members(tx, EVERY, "E00030", withdrawn=True))
     life.clock.advance(89 * 86_400)
     assert run(life).get(K.WITHDRAWN) is None
     life.clock.advance(2 * 86_400)
@@ -138,7 +139,7 @@ def test_the_history_loses_old_values_and_still_tells_the_access(life: Life) -> 
     assert "Antiquary" not in str([*life.cells()])
     assert "Zebediah" in str([*life.cells()])
     assert run(life).get(K.HISTORY) is None
-    answer = life.db.ask(lambda tx: find_eligibility(tx, KEY, account_id=None, on="2015-01-01"))
+    answer = life.db.ask(lambda tx: find_eligibility(tx, EVERY, KEY, on="2015-01-01"))
     assert answer.effective_date == "2014-01-01"
 
 
@@ -219,7 +220,7 @@ def test_a_legal_hold_keeps_the_member_its_reports_and_the_trail(
     trail: RetentionTurn, life: Life
 ) -> None:
     actor = life.requester()
-    person = life.db.ask(lambda tx: get_person(tx, life.member_id))
+    person = life.db.ask(lambda tx: get_person(tx, EVERY, life.member_id))
     assert (
         life.api.post(life.path, {"external_id": KEY, "expiry_date": "2026-12-31"}).status_code
         == 200
@@ -242,7 +243,7 @@ def test_a_legal_hold_keeps_the_member_its_reports_and_the_trail(
     counts = run(life)
     assert (counts[K.ENDED], counts[K.AUDIT]) == (1, 3)
     assert life.mentions() == set()
-    found = life.db.ask(lambda tx: list_entries(tx, AuditQuery(action="member")))
+    found = life.db.ask(lambda tx: list_entries(tx, EVERY, AuditQuery(action="member")))
     assert [entry["action"] for entry in found] == [
         "member.erased",
         "member.released",
@@ -267,7 +268,7 @@ def test_two_turns_at_once_do_the_work_once(life: Life) -> None:
         counts = [*threads.map(lambda turn: turn.run(), turns)]
     assert sum(each.get(K.WITHDRAWN, 0) for each in counts) == 300
     entries = life.db.ask(
-        lambda tx: list_entries(tx, AuditQuery(action="member.erased"), limit=1000)
+        lambda tx: list_entries(tx, EVERY, AuditQuery(action="member.erased"), limit=1000)
     )
     assert len(entries) == len({entry["subject_id"] for entry in entries}) == 300
 

@@ -137,7 +137,7 @@ def test_a_command_is_a_function_that_returns_an_output(tree: TreeCopy) -> None:
         '@plan.query("count", "")\n'
         "def count(tx: Tx) -> Output:\n"
         '    """Count the plans of all accounts."""\n'
-        '    return describe({"plans": len(plans.list_plans(tx, None))})\n\n\n',
+        '    return describe({"plans": len(plans.list_plans(tx, EVERY))})\n\n\n',
         before='@plan.query("show", "1")\n',
     )
     database = {"FRONTDESK_DATABASE_URL": f"sqlite:///{tree.folder}/plans.db"}

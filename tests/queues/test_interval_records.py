@@ -24,6 +24,7 @@ from frontdesk.queues.estimate.waits import WIDTHS, with_interval
 from frontdesk.queues.model import IntervalRecords, QueueInfo, QueueSnapshot, ReplayEvent
 from frontdesk.queues.snapshot import COUNTED_EVERY, LONGEST_LOOK, SETTLED, counted, queue_state
 from frontdesk.queues.store.snapshots import list_records, save_snapshot
+from frontdesk.reach import EVERY, Reach
 from tests.conftest import SetClock
 from tests.factories import NOW
 from tests.queues.feed import JOINED, ON, STARTED, Clinic, event, feed, make_clinic
@@ -169,13 +170,17 @@ def test_the_shared_snapshot_has_the_corrected_interval(
         expired = QueueSnapshot({}, 15, NOW - timedelta(minutes=1), NOW, records)
         with db.write() as tx:
             save_snapshot(tx, clinic.account_id, expired, logged=())
-            assert list_records(tx, clinic.account_id) == list_records(tx, None) == records.plans
-            assert list_records(tx, clinic.account_id + 1) == {}
+            assert (
+                list_records(tx, Reach.of(clinic.account_id))
+                == list_records(tx, EVERY)
+                == records.plans
+            )
+            assert list_records(tx, Reach.of(clinic.account_id + 1)) == {}
         with closing(QueueSnapshots(clock, 15)) as snapshots:
             found = snapshots.read(db, clinic.account_id, clinic.plan_ids)
         assert found is not None
         served.append(found.queues[plan])
-        shown = db.ask(lambda tx: queue_state(tx, clinic.account_id, clock())[plan].info)
+        shown = db.ask(lambda tx: queue_state(tx, Reach.of(clinic.account_id), clock())[plan].info)
         assert shown == served[-1], "the board shows what is served"
     few, many = served
     assert (few.estimated_wait_seconds, few.low_seconds) == (

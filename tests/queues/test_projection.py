@@ -23,6 +23,7 @@ from frontdesk.queues.store.events import list_history
 from frontdesk.queues.store.pools import select_pools
 from frontdesk.queues.tables import encounters, queue_events
 from frontdesk.queues.upkeep import prune, rebuild
+from frontdesk.reach import EVERY, Reach
 from tests.factories import NOW
 from tests.faults.callers import times
 from tests.queues.feed import (
@@ -160,7 +161,9 @@ def test_what_is_defined_rather_than_obvious(db: Database, case: str) -> None:
             given["plan_ids"] = tuple(clinic.plan_ids[n] for n in given.pop("plans"))
         feed(db, event(f"e-{number}", type_, at, **given))
     with db.read() as tx:
-        lines = list(queue_state(tx, clinic.account_id, NOW + timedelta(seconds=100)).values())
+        lines = list(
+            queue_state(tx, Reach.of(clinic.account_id), NOW + timedelta(seconds=100)).values()
+        )
         row = tx.execute(encounters.select()).first()
     found = {
         "doctors": [line.doctors for line in lines],
@@ -290,7 +293,8 @@ def test_each_account_reads_its_queue_while_the_feed_is_late_for_plans_of_anothe
     now = NOW + timedelta(seconds=400)
     with db.read() as tx:
         of_first, of_second, of_all = (
-            queue_state(tx, id_, now) for id_ in (first.account_id, account.id, None)
+            queue_state(tx, reach, now)
+            for reach in (Reach.of(first.account_id), Reach.of(account.id), EVERY)
         )
     assert (set(of_first), set(of_second)) == ({own}, {second.id})
     assert of_first | of_second == of_all

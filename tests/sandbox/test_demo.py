@@ -12,6 +12,7 @@ import pytest
 from frontdesk.clock import system_clock
 from frontdesk.queues import list_in_visit, list_on_duty, list_waiting
 from frontdesk.queues.upkeep import rebuild
+from frontdesk.reach import Reach
 from frontdesk.sandbox.practice import Practice
 from frontdesk.sandbox.simulate import EventFeeder, open_practices
 from tests.cli.conftest import CommandLine
@@ -96,7 +97,7 @@ def test_simulated_practices_move_the_queues(cli: CommandLine) -> None:
     account_id = cli.json("demo")["account_id"]
     clock = SetClock(system_clock())
     db = cli.open()
-    practices = db.ask(lambda tx: open_practices(tx, account_id, Random(7)))
+    practices = db.ask(lambda tx: open_practices(tx, Reach.of(account_id), Random(7)))
     feeder = EventFeeder(db, practices, speed=10, clock=clock)
     lengths = set()
     for _ in range(12):

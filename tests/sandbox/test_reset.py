@@ -22,6 +22,7 @@ from frontdesk.files.run import run_next
 from frontdesk.mailbox import list_messages
 from frontdesk.mailbox.catcher import MailCatcher
 from frontdesk.privacy.erasure import find_persons, place_hold, release_hold
+from frontdesk.reach import EVERY
 from frontdesk.sandbox import ACCOUNT, SAMPLE_MAPPING, door
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions
 from tests.conftest import Api, SetClock
@@ -71,7 +72,7 @@ def save(life: Life, customer: Customer, name: str) -> None:
 
 
 def trail(db: Database) -> list[dict[str, Any]]:
-    return db.ask(lambda tx: list_entries(tx, limit=1000))[::-1]
+    return db.ask(lambda tx: list_entries(tx, EVERY, limit=1000))[::-1]
 
 
 def rows_in(db: Database, *tables: str) -> list[Any]:
@@ -197,7 +198,7 @@ def test_merged_members_are_erased_together(life: Life) -> None:
     with life.db.write() as tx:
         merge(
             tx,
-            *lock_pair(tx, "AB 000031", "AB 000032", None),
+            *lock_pair(tx, EVERY, "AB 000031", "AB 000032"),
             Requester("someone", "r", life.clock()),
         )
     reset(life.api)
@@ -222,7 +223,7 @@ def test_the_demo_gets_its_mapping_back(db: Database, api: Api, clock: SetClock)
 
 def test_a_legal_hold_keeps_everything(life: Life) -> None:
     requester = Requester("someone", "r", life.clock())
-    [person] = life.db.ask(lambda tx: find_persons(tx, KEY, None))
+    [person] = life.db.ask(lambda tx: find_persons(tx, EVERY, KEY))
     with life.db.write() as tx:
         place_hold(tx, person, "Case 1", requester)
     refused = reset(life.api, 409).json()

@@ -20,6 +20,7 @@ from frontdesk.eligibility import find_members
 from frontdesk.errors import Unavailable
 from frontdesk.files.model import EligibilityFile
 from frontdesk.files.run import run_next
+from frontdesk.reach import EVERY
 from frontdesk.usage import change_quota, list_usage
 from frontdesk.usage.model import Usage
 from frontdesk.usage.store import add_usage
@@ -154,7 +155,7 @@ def test_a_file_of_more_rows_than_an_account_may_store_fails_before_its_first_ro
     limit(db, customer.account_id, stored_bytes_per_day=10 * 1024)
     file = desk.load(lines_of([row(1)]) + b"{}\n" * 10)
     assert (state(file), file.rows_done) == (("failed", "too_many_rows"), 0)
-    assert db.ask(lambda tx: find_members(tx, "E00001", None)) == []
+    assert db.ask(lambda tx: find_members(tx, EVERY, "E00001")) == []
     assert desk.load(lines_of([row(1)]) + b"{}\n" * 9).counts == {"created": 1, "refused": 9}
 
 

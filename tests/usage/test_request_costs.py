@@ -18,6 +18,7 @@ from frontdesk.db import Database
 from frontdesk.installation import build_asgi
 from frontdesk.metering import IN_WORK, RequestCost, metered, timed
 from frontdesk.privacy.store import delete_counters
+from frontdesk.reach import EVERY
 from frontdesk.usage import RequestCostCounter, list_request_costs, oldest_slot
 from frontdesk.usage.model import NO_CLIENT, RequestCosts
 from frontdesk.usage.request_costs import MOST_CLIENTS, save
@@ -60,7 +61,7 @@ def test_requests_and_their_time_are_counted_by_client(
     assert api.as_(neighbour.token).get("/v2/plans").status_code == 200
     assert api.as_("wrong").get("/v2/plans").status_code == 401
     wait_until(lambda: counted(db) == 5, "the counts")
-    ids = {each.client_id: each.id for each in db.ask(list_clients)}
+    ids = {each.client_id: each.id for each in db.ask(lambda tx: list_clients(tx, EVERY))}
     found = costs(db)
     own = found[ids[customer.client_id]]
     other = found[ids[neighbour.client_id]]
@@ -104,7 +105,7 @@ def test_the_command_shows_the_costliest_clients_of_the_last_minutes(
 ) -> None:
     assert "No requests were counted" in cli.text("requests", "top")
     neighbour = make_customer(db)
-    ids = {each.client_id: each.id for each in db.ask(list_clients)}
+    ids = {each.client_id: each.id for each in db.ask(lambda tx: list_clients(tx, EVERY))}
     own = ids[customer.client_id]
     other = ids[neighbour.client_id]
     for _ in range(2):  # two processes
@@ -128,7 +129,7 @@ def test_the_command_shows_the_costliest_clients_of_the_last_minutes(
 
 
 def test_metrics_show_the_ten_costliest_clients(api: Api, db: Database, customer: Customer) -> None:
-    ids = {each.client_id: each.id for each in db.ask(list_clients)}
+    ids = {each.client_id: each.id for each in db.ask(lambda tx: list_clients(tx, EVERY))}
     rows = [(number, 1, 1, 0) for number in range(1000, 1020)]
     add(db, (ids[customer.client_id], customer.account_id, 5, 7), *rows)
     text = api.as_(make_operator(db).token).get("/metrics").text

@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 
 from frontdesk import invitations
+from frontdesk.audit import Requester
 from frontdesk.config import Config
 from frontdesk.db import Database
 from frontdesk.invitations.hourly_window import HourlyWindows
 from frontdesk.invitations.protocol import DeliveryContext
 from frontdesk.log_output import LogOutput
 from frontdesk.mail.model import Mailer
+from frontdesk.reach import EVERY
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
 from tests.conftest import SetClock
 from tests.factories import Customer, member_body
@@ -66,6 +68,9 @@ class Post:
         self._workers.append(worker)
         return worker
 
+    def requester(self) -> Requester:
+        return Requester("cli:anna", "request", self.clock())
+
     def clock_seconds(self) -> float:
         return self.clock.now.timestamp()
 
@@ -96,7 +101,7 @@ class Post:
 
     def rows(self) -> list[dict[str, Any]]:
         with self.db.read() as tx:
-            rows = invitations.list_invitations(tx, account_id=None, state=None, limit=100_000)
+            rows = invitations.list_invitations(tx, EVERY, state=None, limit=100_000)
         return [row._asdict() for row in sorted(rows)]
 
     def row(self) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from frontdesk.invitations import delivery, suppress
 from frontdesk.invitations.model import SuppressionReason
 from frontdesk.invitations.resend import resend_invitation
 from frontdesk.invitations.tables import invitations
+from frontdesk.reach import EVERY
 from tests.conftest import Api, SetClock
 from tests.factories import NOW, Customer, close_plan, make_customer, member_body
 from tests.files.loading import Desk, csv_of, row
@@ -174,7 +175,7 @@ def test_of_two_operators_who_resend_to_one_address_at_the_same_moment_one_does(
     with post.db.write() as tx:
         tx.execute(update(members).values(email="one@example.com"))
         for id_ in (first, second):
-            delivery.cancel_invitation(tx, id_, now=post.clock())
+            delivery.cancel_invitation(tx, EVERY, id_, post.requester())
     answers: list[str] = []
 
     def resend_second() -> None:
@@ -182,7 +183,7 @@ def test_of_two_operators_who_resend_to_one_address_at_the_same_moment_one_does(
             write_alone(
                 post.db,
                 lambda tx: resend_invitation(
-                    tx, second, now=post.clock(), find_addresses=find_addresses
+                    tx, EVERY, second, post.requester(), find_addresses=find_addresses
                 ),
             )
         except FrontdeskError as error:
@@ -190,7 +191,7 @@ def test_of_two_operators_who_resend_to_one_address_at_the_same_moment_one_does(
 
     other = threading.Thread(target=resend_second)
     with post.db.write() as tx:
-        resend_invitation(tx, first, now=post.clock(), find_addresses=find_addresses)
+        resend_invitation(tx, EVERY, first, post.requester(), find_addresses=find_addresses)
         other.start()
         other.join(1)  # on neither database can it be answered before this commit
     other.join()

@@ -14,6 +14,7 @@ from frontdesk.invitations.model import InvitationState
 from frontdesk.invitations.protocol import claim
 from frontdesk.invitations.resend import resend_invitation
 from frontdesk.mail.model import MailMessage, RelayRefused
+from frontdesk.reach import EVERY
 from tests.factories import NOW, make_customer, member_body
 from tests.invitations.mails import enrol_members
 from tests.worker.conftest import Post
@@ -190,7 +191,8 @@ def test_an_operators_resend_counts_too(post: Post) -> None:
     worker.turn()
     first = post.rows()[0]
     with post.db.write() as tx:
-        resend_invitation(tx, first["id"], now=post.clock(), find_addresses=find_addresses)
+        asked = (EVERY, first["id"], post.requester())
+        resend_invitation(tx, *asked, find_addresses=find_addresses)
     worker.turn()
     row = post.rows()[0]
     assert (row["state"], row["reason"]) == (InvitationState.PENDING, "mailbox_limit")

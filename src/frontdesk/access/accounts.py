@@ -15,6 +15,7 @@ from frontdesk.access.model import Account, AccountState, ApiClient, ClientSecre
 from frontdesk.clock import find_time_zone
 from frontdesk.db import Tx
 from frontdesk.errors import Fault, Invalid, NotFound, Suspended
+from frontdesk.reach import Reach
 
 LIVE_SECRETS = 2
 
@@ -24,7 +25,7 @@ _CLIENT_ID = re.compile(r"[!-~]{1,64}")
 
 def get_account(tx: Tx, account_id: int) -> Account:
     """Raises NotFound."""
-    for account in store.list_accounts(tx, account_id):
+    for account in store.list_accounts(tx, Reach.of(account_id)):
         return account
     raise NotFound("account")
 
@@ -39,7 +40,7 @@ def set_state(tx: Tx, account_id: int, state: AccountState, *, now: datetime) ->
         raise Suspended("The account is closed for good.")
     store.change_account(tx, account_id, state=state)
     if state is AccountState.CLOSED:
-        for client in store.list_clients(tx, account_id):
+        for client in store.list_clients(tx, Reach.of(account_id)):
             store.revoke_client(tx, client.id, now=now)
     return get_account(tx, account_id)
 
@@ -125,14 +126,16 @@ def _check_owner(new: NewClient) -> None:
         )
 
 
-def find_client(tx: Tx, client_id: str) -> ApiClient | None:
-    found = store.list_clients(tx, client_id=client_id) if _CLIENT_ID.fullmatch(client_id) else []
-    return found[0] if found else None
+def find_client(tx: Tx, reach: Reach, client_id: str) -> ApiClient | None:
+    """The client with this public id; None for an unknown one, and for one out of reach."""
+    if not _CLIENT_ID.fullmatch(client_id):
+        return None
+    return next(iter(store.list_clients(tx, reach, client_id=client_id)), None)
 
 
-def get_client(tx: Tx, client_id: str) -> ApiClient:
-    """Raises NotFound."""
-    client = find_client(tx, client_id)
+def get_client(tx: Tx, reach: Reach, client_id: str) -> ApiClient:
+    """The client with this public id. Raises NotFound, also for one out of reach."""
+    client = find_client(tx, reach, client_id)
     if client is None:
         raise NotFound("API client")
     return client
@@ -140,6 +143,7 @@ def get_client(tx: Tx, client_id: str) -> ApiClient:
 
 def rotate_secret(
     tx: Tx,
+    reach: Reach,
     client_id: str,
     *,
     now: datetime,
@@ -152,8 +156,8 @@ def rotate_secret(
     `leaked` ends every other secret and every token of the client, too. Raises NotFound.
     """
     # Without the lock, rotations at the same time would leave more than two secrets alive.
-    store.lock_client(tx, get_client(tx, client_id).id)
-    client = get_client(tx, client_id)
+    store.lock_client(tx, get_client(tx, reach, client_id).id)
+    client = get_client(tx, reach, client_id)
     if client.revoked_at is not None:
         raise NotFound("API client")
     store.revoke_secrets(tx, client.id, keep_newest=0 if leaked else LIVE_SECRETS - 1, now=now)
@@ -162,30 +166,30 @@ def rotate_secret(
     return _add_secret(tx, client, expires_at, now=now)
 
 
-def list_secrets(tx: Tx, client_id: str) -> list[ClientSecret]:
+def list_secrets(tx: Tx, reach: Reach, client_id: str) -> list[ClientSecret]:
     """The client's secrets, the newest first, without their texts. Raises NotFound."""
-    return store.list_secrets(tx, get_client(tx, client_id).id)
+    return store.list_secrets(tx, get_client(tx, reach, client_id).id)
 
 
-def revoke_secret(tx: Tx, client_id: str, secret: int, *, now: datetime) -> ApiClient:
+def revoke_secret(tx: Tx, reach: Reach, client_id: str, secret: int, *, now: datetime) -> ApiClient:
     """End one secret of the client, not its tokens. Raises NotFound, also for a revoked secret."""
-    client = get_client(tx, client_id)
+    client = get_client(tx, reach, client_id)
     if not store.revoke_secret(tx, client.id, secret, now=now):
         raise NotFound("secret", "The client has no such secret, or it has been revoked.")
     return client
 
 
-def revoke_tokens(tx: Tx, client_id: str, *, now: datetime) -> tuple[ApiClient, int]:
+def revoke_tokens(tx: Tx, reach: Reach, client_id: str, *, now: datetime) -> tuple[ApiClient, int]:
     """End every token of the client; returns their number. Its secrets stay valid. Raises NotFound."""
-    client = get_client(tx, client_id)
+    client = get_client(tx, reach, client_id)
     return client, store.revoke_tokens(tx, client.id, now)
 
 
-def revoke_client(tx: Tx, client_id: str, *, now: datetime) -> ApiClient:
+def revoke_client(tx: Tx, reach: Reach, client_id: str, *, now: datetime) -> ApiClient:
     """End the client, its secrets and its tokens. Raises NotFound."""
-    client = get_client(tx, client_id)
+    client = get_client(tx, reach, client_id)
     store.revoke_client(tx, client.id, now=now)
-    return get_client(tx, client_id)
+    return get_client(tx, reach, client_id)
 
 
 def _add_secret(tx: Tx, client: ApiClient, expires_at: datetime | None, *, now: datetime) -> str:

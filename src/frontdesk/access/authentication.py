@@ -19,6 +19,7 @@ from frontdesk.access.callers import digest
 from frontdesk.access.guessing import FailureLimit, FailureLimits, network_of
 from frontdesk.access.model import ApiClient
 from frontdesk.db import Tx
+from frontdesk.reach import EVERY
 
 WINDOW_SECONDS = 300
 FAILURES_PER_CLIENT_AND_ADDRESS = 10
@@ -49,7 +50,8 @@ def recognise_client(
     """The client behind the pair; None for a wrong one. Reads only, so the right secret never waits
     for the writer.
     """
-    client = find_client(tx, client_id)
+    # Whose client it is, the pair shows: no reach is known before.
+    client = find_client(tx, EVERY, client_id)
     if client is not None and client.revoked_at is not None:
         client = None
     secrets = store.live_secrets(tx, client.id if client else _NO_CLIENT, now)

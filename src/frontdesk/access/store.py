@@ -30,6 +30,7 @@ from frontdesk.db import Tx
 from frontdesk.db.lookups import Lookup
 from frontdesk.db.sets import SameKey
 from frontdesk.errors import NotFound
+from frontdesk.reach import Reach
 
 MOST_DELETED = 100  # tokens, by one request for another
 _FAILURES_LOCK = (
@@ -43,10 +44,12 @@ def create_account(tx: Tx, *, name: str, now: datetime) -> Account:
     return Account(*tx.execute(insert(accounts).values(row).returning(accounts)).one())
 
 
-def list_accounts(tx: Tx, account_id: int | None = None) -> list[Account]:
+def list_accounts(tx: Tx, reach: Reach) -> list[Account]:
+    """The accounts within reach, by id: one at most, or all."""
     query = select(accounts).order_by(accounts.c.id)
-    rows = tx.execute(query if account_id is None else query.where(accounts.c.id == account_id))
-    return [Account(*row) for row in rows]
+    if reach.account_id is not None:
+        query = query.where(accounts.c.id == reach.account_id)
+    return [Account(*row) for row in tx.execute(query)]
 
 
 def account_is_active(account_id: ColumnElement[int]) -> ColumnElement[bool]:
@@ -77,12 +80,13 @@ def insert_client(tx: Tx, new: NewClient, *, client_id: str, now: datetime) -> A
     )
 
 
-def list_clients(
-    tx: Tx, account_id: int | None = None, *, client_id: str | None = None
-) -> list[ApiClient]:
+def list_clients(tx: Tx, reach: Reach, *, client_id: str | None = None) -> list[ApiClient]:
+    """The clients within reach, by their database ids: all, or the one with this public id.
+    Clients of operators have no account, and are within reach of EVERY only.
+    """
     query = select(api_clients).order_by(api_clients.c.id)
-    if account_id is not None:
-        query = query.where(api_clients.c.account_id == account_id)
+    if reach.account_id is not None:
+        query = query.where(api_clients.c.account_id == reach.account_id)
     if client_id is not None:
         query = query.where(api_clients.c.client_id == client_id)
     return [_client(row) for row in tx.execute(query).mappings()]

@@ -62,6 +62,7 @@ from frontdesk.interface.types import files as types
 from frontdesk.interface.types.mapping_rules import Mapping
 from frontdesk.interface.types.mappings import EligibilityMappingSuggestion
 from frontdesk.plans import get_plan
+from frontdesk.reach import Reach
 from frontdesk.web.endpoint import record_read, requester_of
 from frontdesk.web.idempotency import once, write_in_turn
 from frontdesk.web.request import Request, parse_json_object
@@ -231,7 +232,7 @@ async def _suggest(
         if name in request.parameters
     ]:
         raise Invalid(faults)
-    await app.ask(lambda tx: get_plan(tx, new.account_id, new.plan_id))
+    await app.ask(lambda tx: get_plan(tx, Reach.of(new.account_id), new.plan_id))
     is_workbook = new.format is Format.XLSX or detect_content(start, new.encoding).is_workbook
     limit = WORKBOOK_BYTES if is_workbook else SAMPLE_BYTES
     today = app.day_of(request.caller).latest
@@ -297,7 +298,7 @@ async def _list(app: App, request: Request, plan_id: int | None) -> Response:
     query = request.parameters
     size = query.get("page[size]", FILES_PER_PAGE)
     filter_ = FileFilter(
-        request.account_id,
+        Reach.of(request.account_id),
         size + 1,
         plan_id,
         state=FileState(query["state"]) if "state" in query else None,
@@ -506,7 +507,7 @@ def _key(request: Request) -> FileKey:
     """The file that the path names. Raises NotFound."""
     plan_id = request.path_id("plan_id")
     file_id = request.path_id("file_id", of="eligibility file")
-    return FileKey(file_id, request.account_id, plan_id)
+    return FileKey(file_id, Reach.of(request.account_id), plan_id)
 
 
 async def _find_file(app: App, request: Request) -> EligibilityFile:

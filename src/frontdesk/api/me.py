@@ -9,6 +9,7 @@ from frontdesk.codes import Kind
 from frontdesk.db import Tx
 from frontdesk.interface.operations import Answer
 from frontdesk.interface.types import callers as types
+from frontdesk.reach import EVERY
 from frontdesk.text import wire_time
 from frontdesk.web.request import Request
 from frontdesk.web.response import Response
@@ -30,7 +31,8 @@ async def show_caller(app: App, request: Request) -> Response:
     allowance = request.allowance
 
     def read(tx: Tx) -> tuple[str, types.CallerAccount | None]:
-        name = get_client(tx, caller.client_id).name
+        # The caller's own client, of an account or of the installation.
+        name = get_client(tx, EVERY, caller.client_id).name
         if caller.account_id is None:
             return name, None
         account = get_account(tx, caller.account_id)

@@ -25,6 +25,7 @@ from frontdesk.errors import Malformed, RateLimited, Suspended
 from frontdesk.interface.operations import Answer, Group, form
 from frontdesk.interface.parameters import CACHE_CONTROL, PRAGMA
 from frontdesk.interface.types import access as types
+from frontdesk.reach import EVERY
 from frontdesk.text import Rejected, refuse_control_characters
 from frontdesk.web.endpoint import count_request, requester_of
 from frontdesk.web.problems import status_of
@@ -231,7 +232,7 @@ async def _authenticate(app: App, request: Request, form: dict[str, str]) -> Api
 
     def refuse(tx: Tx) -> None:
         is_last = authentication.record_failure(tx, client_id=client_id, address=address, now=now)
-        known = find_client(tx, client_id)
+        known = find_client(tx, EVERY, client_id)
         _record(app, request, tx, "token.refused", known)
         if is_last:  # those that are refused unheard are not recorded
             _record(app, request, tx, "token.limited", known)

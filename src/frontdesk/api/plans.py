@@ -31,6 +31,7 @@ from frontdesk.interface.types import plans as types
 from frontdesk.plans.changes import CHANGEABLE
 from frontdesk.plans.model import Plan
 from frontdesk.queues.model import QueueSnapshot
+from frontdesk.reach import Reach
 from frontdesk.text import nearest_name
 from frontdesk.web.endpoint import requester_of
 from frontdesk.web.idempotency import write_in_turn
@@ -180,7 +181,7 @@ async def change_plan(app: App, request: Request) -> Response:
     def write(tx: Tx) -> Response:
         # Locked, so that parallel changes follow each other: only a caller with If-Match hears that
         # its copy is stale.
-        before = plans.get_plan(tx, account_id, plan_id, lock=True)
+        before = plans.get_plan(tx, Reach.of(account_id), plan_id, lock=True)
         if if_match and not _matches(if_match, before.version):
             raise HttpError(Kind.PRECONDITION_FAILED, "The plan has changed since it was read.")
         plan, changed = plans.patch_plan(tx, before, patch)

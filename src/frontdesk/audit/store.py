@@ -11,6 +11,7 @@ from frontdesk import usage
 from frontdesk.audit.tables import audit_entries
 from frontdesk.db import Tx
 from frontdesk.db.sets import SetTransaction, insert_set
+from frontdesk.reach import Reach
 from frontdesk.text import stored_time
 
 _columns = audit_entries.c
@@ -61,7 +62,6 @@ class AuditQuery(NamedTuple):
     (`client`). `since` and `until` are included.
     """
 
-    account_id: int | None = None
     actor: str | None = None
     action: str | None = None
     subject_id: int | None = None
@@ -99,12 +99,16 @@ def record_action(
     record(tx, [requester.entry(action, account_id, subject_id, **detail)], now=requester.now)
 
 
-def list_entries(tx: Tx, criteria: AuditQuery = ALL, *, limit: int = 100) -> list[dict[str, Any]]:
-    """The newest entries first, as rows by column."""
-    equal = ("account_id", "actor", "subject_id")
-    conditions = [
-        _columns[name] == value for name in equal if (value := getattr(criteria, name)) is not None
-    ]
+def list_entries(
+    tx: Tx, reach: Reach, criteria: AuditQuery = ALL, *, limit: int = 100
+) -> list[dict[str, Any]]:
+    """The newest entries within reach first, as rows by column."""
+    equal = {
+        "account_id": reach.account_id,
+        "actor": criteria.actor,
+        "subject_id": criteria.subject_id,
+    }
+    conditions = [_columns[name] == value for name, value in equal.items() if value is not None]
     if criteria.action is not None:
         of_noun = _columns.action.startswith(f"{criteria.action}.", autoescape=True)
         conditions.append((_columns.action == criteria.action) | of_noun)

@@ -18,6 +18,7 @@ from frontdesk.cli.options import (
     id_argument,
     id_option,
     option,
+    reach_of,
     read_text,
 )
 from frontdesk.cli.output import MISUSED, Output, describe, fail, listing
@@ -26,6 +27,7 @@ from frontdesk.db import Tx
 from frontdesk.eligibility import list_holders
 from frontdesk.errors import Fault, Invalid
 from frontdesk.invitations import delivery
+from frontdesk.reach import EVERY
 from frontdesk.usage import change_quota, find_quota, list_quotas, list_usage
 from frontdesk.usage.model import GIB, AccountUsage, Quota, Usage
 from frontdesk.users import end_sessions_of_account
@@ -103,10 +105,11 @@ def list_all(
     days. A running server's last 5 seconds are missing.
     """
     if usage:
-        return _with_usage(tx, [asdict(each) for each in list_accounts(tx)])
+        return _with_usage(tx, [asdict(each) for each in list_accounts(tx, EVERY)])
     used = delivery.count_immediate(tx, now=system_clock())
     items = [
-        asdict(each) | {"immediate_this_hour": used.get(each.id, 0)} for each in list_accounts(tx)
+        asdict(each) | {"immediate_this_hour": used.get(each.id, 0)}
+        for each in list_accounts(tx, EVERY)
     ]
     nothing = "There is no account yet. Make one: frontdesk account create --name NAME"
     return listing(
@@ -145,7 +148,7 @@ def collisions(tx: Tx, account: OnlyAccount = None) -> Output:
     A row has the last day (UTC) with such records of the account, the holder's id and the number of
     records. With --account, rows in which it sent or holds them.
     """
-    found = list_holders(tx, account, limit=COLLISIONS_SHOWN)
+    found = list_holders(tx, reach_of(account), limit=COLLISIONS_SHOWN)
     items = [
         {
             "day": each["day"],
@@ -299,7 +302,7 @@ def create(
 @client.query("list", "--account 1")
 def list_(tx: Tx, account: OnlyAccount = None) -> Output:
     """List API clients, revoked clients included. Secrets are never shown."""
-    items = [_item(each) for each in list_clients(tx, account)]
+    items = [_item(each) for each in list_clients(tx, reach_of(account))]
     nothing = "There is no API client. Make one: frontdesk client create --account ID --name NAME"
     return listing(items, "id account_id client_id name scopes revoked_at", nothing=nothing)
 
@@ -319,8 +322,10 @@ def rotate(
     """
     name = read_text("CLIENT_ID", client_id)
     end = _end(context, expires_in_days)
-    secret = accounts.rotate_secret(context.tx, name, now=context.now, leaked=now, expires_at=end)
-    rotated = accounts.get_client(context.tx, name)
+    secret = accounts.rotate_secret(
+        context.tx, EVERY, name, now=context.now, leaked=now, expires_at=end
+    )
+    rotated = accounts.get_client(context.tx, EVERY, name)
     _record(context, "client.rotated", rotated, leaked=now)
     before = "The other secrets and all tokens end within 5 s." if now else _ROTATE_AGAIN
     return describe(_item(rotated, secret), f"{ONCE} {before}")
@@ -331,7 +336,8 @@ def secrets(tx: Tx, client_id: ClientId) -> Output:
     """List a client's secrets, newest first, with the day of their last use. Their texts are never
     shown.
     """
-    items = [asdict(each) for each in accounts.list_secrets(tx, read_text("CLIENT_ID", client_id))]
+    name = read_text("CLIENT_ID", client_id)
+    items = [asdict(each) for each in accounts.list_secrets(tx, EVERY, name)]
     columns = "id created_at expires_at revoked_at last_used_on"
     return listing(items, columns, nothing="The client has no secret.")
 
@@ -344,7 +350,7 @@ def end_secret(
 ) -> Output:
     """End one secret of a client. Its tokens stay valid: see `revoke-tokens`."""
     of = accounts.revoke_secret(
-        context.tx, read_text("CLIENT_ID", client_id), secret_id, now=context.now
+        context.tx, EVERY, read_text("CLIENT_ID", client_id), secret_id, now=context.now
     )
     _record(context, "client.secret_revoked", of, secret_id=secret_id)
     return Output(
@@ -356,7 +362,7 @@ def end_secret(
 def end_tokens(context: CommandContext, client_id: ClientId) -> Output:
     """End every token of a client within 5 seconds. It can get new ones with its secrets."""
     of, count = accounts.revoke_tokens(
-        context.tx, read_text("CLIENT_ID", client_id), now=context.now
+        context.tx, EVERY, read_text("CLIENT_ID", client_id), now=context.now
     )
     _record(context, "client.tokens_revoked", of, tokens=count)
     noun = "token" if count == 1 else "tokens"
@@ -368,9 +374,9 @@ def revoke(context: CommandContext, client_id: ClientId) -> Output:
     """End a client, its secrets and its tokens for good. Every process refuses them within 5
     seconds.
     """
-    revoked = accounts.get_client(context.tx, read_text("CLIENT_ID", client_id))
+    revoked = accounts.get_client(context.tx, EVERY, read_text("CLIENT_ID", client_id))
     if revoked.revoked_at is None:
-        revoked = accounts.revoke_client(context.tx, revoked.client_id, now=context.now)
+        revoked = accounts.revoke_client(context.tx, EVERY, revoked.client_id, now=context.now)
         _record(context, "client.revoked", revoked)
     return describe(_item(revoked))
 

@@ -14,7 +14,15 @@ from frontdesk.audit import AuditQuery, entries_after, last_entry_id, list_entri
 from frontdesk.audit.chain import BrokenChain, ChainEnd, ends_of, first_line, sealed
 from frontdesk.cli.command_group import CommandGroup, change_in, migrated_database
 from frontdesk.cli.layout import progress
-from frontdesk.cli.options import OnlyAccount, argument, end_of, id_option, option, start_of
+from frontdesk.cli.options import (
+    OnlyAccount,
+    argument,
+    end_of,
+    id_option,
+    option,
+    reach_of,
+    start_of,
+)
 from frontdesk.cli.output import Output, fail, listing, opened_file, settings
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time
@@ -49,9 +57,9 @@ def list_(  # noqa: PLR0913, PLR0917 - one parameter per option
     limit: Annotated[int, option("The largest number of entries.", min=1, max=1_000_000)] = 100,
 ) -> Output:
     """List the audit entries, newest first: time, action, actor, subject and request."""
-    query = AuditQuery(account, actor, action, subject, since, until)
-    rows = list_entries(tx, query, limit=limit)
-    nothing = "There is no such entry." if any(query) else "The audit trail is empty."
+    query = AuditQuery(actor, action, subject, since, until)
+    rows = list_entries(tx, reach_of(account), query, limit=limit)
+    nothing = "There is no such entry." if account or any(query) else "The audit trail is empty."
     return listing(rows, "at action actor account_id subject_id request_id detail", nothing=nothing)
 
 

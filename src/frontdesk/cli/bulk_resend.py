@@ -36,7 +36,7 @@ def _resend_page(
     context: CommandContext, asked: model.FailedSince, place: model.FailedPlace
 ) -> resending.ResentPage:
     page = resending.resend_failed(
-        context.tx, asked, place, now=context.now, find_addresses=find_addresses
+        context.tx, asked, place, context.requester, find_addresses=find_addresses
     )
     for account_id, count in page.resent.items():
         context.record("invitations.resent", account_id=account_id, count=count)

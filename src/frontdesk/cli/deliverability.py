@@ -24,6 +24,7 @@ from frontdesk.invitations.dns_records import Find, check_records
 from frontdesk.invitations.message import compose, derive_tokens
 from frontdesk.mailbox.model import decode_message
 from frontdesk.plans import get_plan
+from frontdesk.reach import EVERY
 from frontdesk.text import ENCODED_WORD, Rejected, parse_text, trimmed
 
 URL_LENGTH = 2000
@@ -237,7 +238,7 @@ def preview(
 
 
 def _sample(tx: Tx, plan_id: int, base_url: str) -> bytes:
-    plan = get_plan(tx, None, plan_id)
+    plan = get_plan(tx, EVERY, plan_id)
     own = get_deliverability(tx, plan.account_id)
     sender = (own.sender_name, own.sender_address, own.registration_url)
     invitation = model.ClaimedInvitation(

@@ -33,6 +33,7 @@ from frontdesk.cli.options import (
     id_argument,
     id_option,
     option,
+    reach_of,
 )
 from frontdesk.cli.output import (
     FAILED,
@@ -61,6 +62,7 @@ from frontdesk.interface import present
 from frontdesk.mapping.parser import parse_mapping
 from frontdesk.mapping.suggest.suggestion import suggest_mapping
 from frontdesk.plans import get_plan
+from frontdesk.reach import EVERY
 
 SOME_REFUSED = 3
 IS_HELD = 4
@@ -148,7 +150,7 @@ def load(  # noqa: PLR0913 - one parameter per option
         check_start(start, encoding=encoding, format=format_)
 
     def begin(context: CommandContext) -> model.EligibilityFile:
-        account_id = get_plan(context.tx, None, plan).account_id
+        account_id = get_plan(context.tx, EVERY, plan).account_id
         options = (own, mode, dry_run, mapping_name, sheet, header_row, path.name)
         new = model.NewFile(account_id, plan, format_, encoding, *options)
         return actions.begin_file(context.tx, new, context.requester)
@@ -159,7 +161,7 @@ def load(  # noqa: PLR0913 - one parameter per option
 @commands.standalone("resume", "7")
 def resume(file_id: FileId) -> Output:
     """Continue a waiting file where it stopped. A running worker does the same."""
-    return _work_on(lambda context: get_file(context.tx, model.FileKey(file_id)))
+    return _work_on(lambda context: get_file(context.tx, model.FileKey(file_id, EVERY)))
 
 
 @commands.query("list", "--account 1")
@@ -171,7 +173,7 @@ def list_(
     state: Annotated[model.FileState | None, option("Only files in this state.")] = None,
 ) -> Output:
     """List eligibility files, newest first."""
-    found = actions.find_files(tx, model.FileFilter(account, limit, plan, state))
+    found = actions.find_files(tx, model.FileFilter(reach_of(account), limit, plan, state))
     items = [present.file(file) for file in found]
     columns = "id plan_id state mode dry_run rows_done rows_total counts created_at"
     return listing(items, columns, nothing="There is no eligibility file.")
@@ -180,7 +182,7 @@ def list_(
 @commands.query("show", "7")
 def show(tx: Tx, file_id: FileId) -> Output:
     """Show a file: its progress, its counts, its problem."""
-    return describe(present.file(get_file(tx, model.FileKey(file_id))))
+    return describe(present.file(get_file(tx, model.FileKey(file_id, EVERY))))
 
 
 @commands.command("report")
@@ -210,7 +212,7 @@ def report(  # noqa: PLR0913 - one parameter per option
     as_csv = format_ == "csv" and not as_json
 
     def record_read(context: CommandContext) -> None:
-        file = get_file(context.tx, model.FileKey(file_id))
+        file = get_file(context.tx, model.FileKey(file_id, EVERY))
         context.record("file.report_read", account_id=file.account_id, subject_id=file_id)
 
     with migrated_database(settings()) as db:
@@ -243,7 +245,9 @@ def accept(
 @commands.change("cancel", "7")
 def cancel(context: CommandContext, file_id: FileId) -> Output:
     """Cancel a waiting, running or held file. Applied rows stay until an undo."""
-    return _described(actions.cancel_file(context.tx, model.FileKey(file_id), context.requester))
+    return _described(
+        actions.cancel_file(context.tx, model.FileKey(file_id, EVERY), context.requester)
+    )
 
 
 @commands.standalone("undo", "7")
@@ -398,7 +402,9 @@ def suggest(
 
 
 def _act_on(file_id: int, action: Callable[..., model.EligibilityFile]) -> Output:
-    return _work_on(lambda context: action(context.tx, model.FileKey(file_id), context.requester))
+    return _work_on(
+        lambda context: action(context.tx, model.FileKey(file_id, EVERY), context.requester)
+    )
 
 
 def _work_on(
@@ -540,7 +546,7 @@ def work_on(db: Database, config: Config, file_id: int) -> model.EligibilityFile
             while True:
                 usage.counter_of(db.engine).save_rest(db, system_clock())
                 worked = run_next(db, system_clock, options, only=file_id)
-                file = db.ask(lambda tx: get_file(tx, model.FileKey(file_id)))
+                file = db.ask(lambda tx: get_file(tx, model.FileKey(file_id, EVERY)))
                 if file.state in _ENDED or signals:
                     return file
                 if not worked:

@@ -36,6 +36,7 @@ from frontdesk.cli.options import (
     argument,
     id_argument,
     option,
+    reach_of,
     read_text,
     start_of,
 )
@@ -68,11 +69,12 @@ from frontdesk.mailbox import delete_messages, get_message, list_messages
 from frontdesk.mailbox.model import decode_message
 from frontdesk.plans import find_owners, get_plan
 from frontdesk.privacy import erasure
+from frontdesk.reach import EVERY, Reach
 from frontdesk.text import Rejected, wire_time
 
 MESSAGES_PER_TRANSACTION = 50
 NOT_A_REPORT = "not_a_report"
-_STEP = ("at", "from", "to", "reason", "code")
+_STEP = ("at", "from", "to", "reason", "code", "actor")
 _RESEND = "To send it after all: frontdesk invitations resend {0}"
 # The next step, by the reason of the last one, else by the state.
 _ADVICE: dict[str | None, str] = {
@@ -120,12 +122,11 @@ def list_(
 ) -> Output:
     """List invitations, newest first."""
     if member is None:
-        found = list_invitations(tx, account_id=account, state=state, limit=limit)
+        found = list_invitations(tx, reach_of(account), state=state, limit=limit)
     else:
-        named = find_member(tx, read_text("member", member), account)
-        own = find_of_members(
-            tx, [each.member_id for each in erasure.find_persons_of(tx, named["id"])]
-        )
+        named = find_member(tx, reach_of(account), read_text("member", member))
+        persons = erasure.find_persons_of(tx, Reach.of(named["account_id"]), named["id"])
+        own = find_of_members(tx, [each.member_id for each in persons])
         found = [each for each in sorted(own, reverse=True) if state in (None, each.state)][:limit]
     columns = "id account_id plan_id member_id delivery state address_masked created_at"
     return listing([_item(each) for each in found], columns, nothing="There is no such invitation.")
@@ -141,7 +142,7 @@ def show(tx: Tx, invitation_id: InvitationId) -> Output:
 @invitations.change("cancel", "1")
 def cancel(context: CommandContext, invitation_id: InvitationId) -> Output:
     """Cancel an invitation that has not left yet."""
-    delivery.cancel_invitation(context.tx, invitation_id, now=context.now)
+    delivery.cancel_invitation(context.tx, EVERY, invitation_id, context.requester)
     return _recorded(context, "invitation.cancelled", invitation_id)
 
 
@@ -171,12 +172,12 @@ def resend(
     if invitation_id is not None or state is None or since is None:
         fail("Give either ID, or --state failed with --since.", status=MISUSED)
     now = system_clock()
-    return resend_failed(model.FailedSince(since, now, account, code))
+    return resend_failed(model.FailedSince(reach_of(account), since, now, code))
 
 
 def _resend_one(context: CommandContext, invitation_id: int) -> Output:
     resending.resend_invitation(
-        context.tx, invitation_id, now=context.now, find_addresses=find_addresses
+        context.tx, EVERY, invitation_id, context.requester, find_addresses=find_addresses
     )
     return _recorded(context, "invitation.resent", invitation_id)
 
@@ -189,7 +190,7 @@ def settle(
 ) -> Output:
     """Settle an ambiguous invitation after looking it up at the relay."""
     state = model.InvitationState(outcome)
-    delivery.settle_invitation(context.tx, invitation_id, state=state, now=context.now)
+    delivery.settle_invitation(context.tx, EVERY, invitation_id, state, context.requester)
     return _recorded(context, "invitation.settled", invitation_id)
 
 
@@ -236,7 +237,7 @@ def details(tx: Tx, invitation_id: int) -> dict[str, Any]:
     """An invitation, its timeline and reports, without its address and the relay's words, which may
     name the address.
     """
-    invitation, events = delivery.get_invitation(tx, invitation_id)
+    invitation, events = delivery.get_invitation(tx, EVERY, invitation_id)
     names = "attempts losses reason relay_code message_id due_at offered_at settled_at"
     timeline = [
         dict(zip(_STEP, each, strict=True)) | {"why": each.reason.description} for each in events
@@ -255,7 +256,7 @@ def details(tx: Tx, invitation_id: int) -> dict[str, Any]:
 def parts_of(item: dict[str, Any]) -> list[Part]:
     """An invitation's details for people."""
     fields = {name: value for name, value in item.items() if name != "timeline"}
-    return [field_table(fields), table(item["timeline"], "at from to code why")]
+    return [field_table(fields), table(item["timeline"], "at from to code why actor")]
 
 
 def describe_mail(tx: Tx, member: Values, ids: list[int]) -> dict[str, Any]:
@@ -359,7 +360,7 @@ def _why_not_in_a_batch(
     if not outlook.enabled:
         enable = f"frontdesk deliverability set --account {own.account_id} --enabled"
         return "disabled", f"The account's batches are off: {enable}"
-    if not get_plan(tx, own.account_id, own.plan_id).accepting_patients:
+    if not get_plan(tx, Reach.of(own.account_id), own.plan_id).accepting_patients:
         return "plan_inactive", "Its plan accepts no patients, so it waits."
     last = outlook.last_at and wire_time(outlook.last_at)
     limit = f"the account's hourly limit ({outlook.sent_this_hour} of {outlook.hourly_limit} mails)"

@@ -23,6 +23,7 @@ from frontdesk.cli.options import (
     argument,
     end_of,
     option,
+    reach_of,
     read_text,
 )
 from frontdesk.cli.output import (
@@ -48,6 +49,7 @@ from frontdesk.files.model import FileKey
 from frontdesk.privacy import erasure, find_holds, report_rows_of
 from frontdesk.privacy.erasure import export_person
 from frontdesk.privacy.model import Person
+from frontdesk.reach import EVERY, Reach
 
 # columns that serve the database only
 _INTERNAL = ("uniqueness_scope", "email_folded", "merged_into")
@@ -75,11 +77,11 @@ def show(context: CommandContext, who: Who, account: OnlyAccount = None) -> Outp
     trail records the reading.
     """
     tx = context.tx
-    member = find_member(tx, read_text("WHO", who), account)
+    member = find_member(tx, reach_of(account), read_text("WHO", who))
     context.record("member.read", account_id=member["account_id"], subject_id=member["id"])
     record = {name: value for name, value in member.items() if name not in _INTERNAL}
     names = "changed_at outcome plan_id changes member_id client request_id file_id"
-    persons = erasure.find_persons_of(tx, member["id"])
+    persons = erasure.find_persons_of(tx, Reach.of(member["account_id"]), member["id"])
     ids = [person.member_id for person in persons]
     history = [picked(entry, names) for entry in list_history(tx, *ids)]
     mail = describe_mail(tx, member, ids)
@@ -100,7 +102,7 @@ def _files(tx: Tx, persons: Sequence[Person]) -> list[dict[str, Any]]:
     rows = [row for person in persons for row in report_rows_of(tx, person)]
     return [
         {name: row[name] for name in ("file_id", "place", "outcome", "faults")}
-        | picked(get_file(tx, FileKey(row["file_id"])), "file_name state created_at")
+        | picked(get_file(tx, FileKey(row["file_id"], EVERY)), "file_name state created_at")
         for row in sorted(rows, key=lambda row: row["file_id"])
     ]
 
@@ -129,9 +131,8 @@ def eligible(
     """
     name = read_text("EXTERNAL_ID", external_id)
     day = on.date().isoformat()
-    return describe(
-        find_eligibility(tx, name, account_id=account, on=day, known_at=as_known_on)._asdict()
-    )
+    reach = reach_of(account)
+    return describe(find_eligibility(tx, reach, name, on=day, known_at=as_known_on)._asdict())
 
 
 @commands.standalone("duplicates", "--account 1 --limit 20")
@@ -148,7 +149,7 @@ def duplicates(
         track = partial(bar.track, description="searching")
         today = account_day(system_clock(), None).earliest
         pairs = people.find_duplicates(
-            db, account, after=after, limit=limit, today=today, track=track
+            db, reach_of(account), after=after, limit=limit, today=today, track=track
         )
     more = [f"More: --after {pairs[-1].id} {pairs[-1].other_id}"] if len(pairs) == limit else []
     rows = [pair._asdict() for pair in pairs]
@@ -240,7 +241,8 @@ def _rename(pairs: Sequence[tuple[str, str]], account: int | None, *, is_dry: bo
             dry.begin_chunk()
             return dry.enrol(tx, submissions, now=requester.now)
 
-        work = partial(people.rename, account_id=account, requester=requester, decide=decide)
+        reach = reach_of(account)
+        work = partial(people.rename, reach=reach, requester=requester, decide=decide)
         for start in bar.track(range(0, len(pairs), RENAMED_TOGETHER), description="renaming"):
             for outcome in write_together(db, pairs[start : start + RENAMED_TOGETHER], work):
                 if isinstance(outcome, Exception):
@@ -276,7 +278,7 @@ def _pair(
     tx: Tx, first: str, second: str, account: int | None
 ) -> tuple[people.Values, people.Values]:
     return people.lock_pair(
-        tx, read_text("EXTERNAL_ID", first), read_text("OTHER", second), account
+        tx, reach_of(account), read_text("EXTERNAL_ID", first), read_text("OTHER", second)
     )
 
 
@@ -373,7 +375,7 @@ def _changed(persons: Sequence[Person], has_changed: Sequence[bool]) -> tuple[li
 @commands.query("holds", "--account 1")
 def holds(tx: Tx, account: OnlyAccount = None) -> Output:
     """List the members under legal hold."""
-    rows = [each._asdict() for each in find_holds(tx, account_id=account)]
+    rows = [each._asdict() for each in find_holds(tx, reach_of(account))]
     names = "member_id account_id reference held_at actor"
     return listing(rows, names, nothing="No member is under legal hold.")
 
@@ -381,7 +383,7 @@ def holds(tx: Tx, account: OnlyAccount = None) -> Output:
 def _persons(tx: Tx, named: str, account: int | None, *, by_id: bool) -> list[Person]:
     """All records with the external_id, or the record with the id."""
     if not by_id:
-        return erasure.find_persons(tx, read_text("EXTERNAL_ID", named), account)
+        return erasure.find_persons(tx, reach_of(account), read_text("EXTERNAL_ID", named))
     if not (named.isascii() and named.isdigit() and int(named) <= LARGEST_ID):
         fail(f"After --id, give a whole number from 1 to {LARGEST_ID}.", status=MISUSED)
-    return erasure.find_persons_of(tx, int(named))
+    return erasure.find_persons_of(tx, reach_of(account), int(named))

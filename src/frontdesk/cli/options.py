@@ -7,6 +7,7 @@ import typer
 
 from frontdesk import codes
 from frontdesk.errors import Fault, Invalid
+from frontdesk.reach import EVERY, Reach
 from frontdesk.text import Rejected, parse_text
 
 LARGEST_ID = 2**63 - 1  # what both databases can hold
@@ -82,6 +83,11 @@ def read_text(field: str, value: str, *, limit: int = TEXT_LENGTH) -> str:
     if not text:
         raise Invalid([Fault(field, codes.faults.REQUIRED, "must not be blank")])
     return text
+
+
+def reach_of(account: int | None) -> Reach:
+    """What a command reaches: what belongs to the account of `--account`, else everything."""
+    return EVERY if account is None else Reach.of(account)
 
 
 def given(**options: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from frontdesk.cli.options import (
     id_argument,
     id_option,
     option,
+    reach_of,
     read_text,
 )
 from frontdesk.cli.output import Output, describe, listing
@@ -27,6 +28,7 @@ from frontdesk.plans.model import NewPlan, Plan
 from frontdesk.queues import list_on_duty
 from frontdesk.queues.ingest import set_duty
 from frontdesk.queues.snapshot import queue_state
+from frontdesk.reach import EVERY, Reach
 
 ProviderGroupId = Annotated[
     int, id_option("--provider-group", "Id of the provider group (see `provider-group list`).")
@@ -67,7 +69,7 @@ def create(  # noqa: PLR0913 - one parameter per option
 @plan.query("list", "--account 1")
 def list_(tx: Tx, account: OnlyAccount = None) -> Output:
     """List the plans of one account or of all."""
-    items = [_item(each) for each in plans.list_plans(tx, account)]
+    items = [_item(each) for each in plans.list_plans(tx, reach_of(account))]
     nothing = "There is no plan. Make one: frontdesk plan create --help"
     return listing(
         items, "id account_id external_id name active provider_group.name", nothing=nothing
@@ -77,8 +79,8 @@ def list_(tx: Tx, account: OnlyAccount = None) -> Output:
 @plan.query("show", "1")
 def show(tx: Tx, plan_id: PlanArgument) -> Output:
     """Show one plan, with its queue as it is now."""
-    found = plans.get_plan(tx, None, plan_id)
-    queue = queue_state(tx, found.account_id, system_clock())[plan_id]
+    found = plans.get_plan(tx, EVERY, plan_id)
+    queue = queue_state(tx, Reach.of(found.account_id), system_clock())[plan_id]
     return describe(_item(found) | {"queue_info": present.queue(queue.info)})
 
 
@@ -97,7 +99,7 @@ def set_(
     """Change a plan; options that are not given change nothing."""
     changes = _texts(**given(name=name, description=description, external_id=external_id))
     changes |= given(accepting_patients=accepting)
-    before = plans.get_plan(context.tx, None, plan_id, lock=True)
+    before = plans.get_plan(context.tx, EVERY, plan_id, lock=True)
     after, changed = change_plan(context.tx, before, changes)
     if changed:
         context.record(

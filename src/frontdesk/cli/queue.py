@@ -25,7 +25,7 @@ from frontdesk.cli.command_group import (
     migrated_database,
 )
 from frontdesk.cli.layout import Part, console, heading, minutes_text, table
-from frontdesk.cli.options import OnlyAccount, PlanId, option, read_text
+from frontdesk.cli.options import OnlyAccount, PlanId, option, reach_of, read_text
 from frontdesk.cli.output import Output, listing, settings
 from frontdesk.cli.queue_backtest import accuracy_item, backtest
 from frontdesk.clock import system_clock
@@ -40,6 +40,7 @@ from frontdesk.queues.snapshot import queue_state
 from frontdesk.queues.upkeep import DEFAULT_AGE, MIN_AGE
 from frontdesk.queues.upkeep import prune as prune_page
 from frontdesk.queues.upkeep import rebuild as rebuild_all
+from frontdesk.reach import EVERY, Reach
 from frontdesk.text import wire_time
 
 Patient = Annotated[
@@ -78,7 +79,7 @@ def leave(context: CommandContext, plan: PlanId, patient: Patient) -> Output:
 
 def _move(context: CommandContext, plan: int, patient: str, *, waiting: bool) -> Output:
     reference = read_text("patient", patient)
-    account_id = get_plan(context.tx, None, plan).account_id
+    account_id = get_plan(context.tx, EVERY, plan).account_id
     changed = set_waiting(context.tx, plan, reference, waiting=waiting, now=context.now)
     if changed:
         action = "queue.joined" if waiting else "queue.left"
@@ -157,7 +158,7 @@ def watch(
     once: Annotated[bool, option("Print the board once and stop.", "--once")] = False,
 ) -> Output:
     """Show the plans' queues, and the error of the last hour's estimates, until Ctrl-C."""
-    items = ask(lambda tx: board(tx, account))
+    items = ask(lambda tx: board(tx, reach_of(account)))
     is_live = sys.stdout.isatty() and not once
     return Output(items, _watched(account, every) if is_live else _board_parts(items))
 
@@ -169,20 +170,20 @@ def _watched(account: int | None, every: float) -> Iterator[Part]:
         while True:
             with suppress(Unavailable):  # the last board stays until the database answers again
                 live.update(
-                    Group(*_board_parts(db.ask(lambda tx: board(tx, account)))), refresh=True
+                    Group(*_board_parts(db.ask(lambda tx: board(tx, reach_of(account))))),
+                    refresh=True,
                 )
             time.sleep(every)
 
 
-def board(tx: Tx, account_id: int | None) -> list[dict[str, Any]]:
-    """Each plan with its queue, and the accuracy of the last hour's estimates."""
+def board(tx: Tx, reach: Reach) -> list[dict[str, Any]]:
+    """Each plan within reach with its queue, and the accuracy of the last hour's estimates."""
     now = system_clock()
-    queues = queue_state(tx, account_id, now)
-    measured = {
-        of_plan.plan_id: of_plan for of_plan in measure_accuracy(list_outcomes(tx, now - RECENT))
-    }
+    queues = queue_state(tx, reach, now)
+    outcomes = list_outcomes(tx, reach, now - RECENT)
+    measured = {of_plan.plan_id: of_plan for of_plan in measure_accuracy(outcomes)}
     items = []
-    for plan in list_plans(tx, account_id):
+    for plan in list_plans(tx, reach):
         queue = queues[plan.id]
         of_plan = measured.get(plan.id)
         item = {
@@ -232,7 +233,7 @@ def accuracy(
 
     A bias above zero means that patients waited less than estimated.
     """
-    outcomes = list_outcomes(tx, system_clock() - timedelta(hours=hours))
+    outcomes = list_outcomes(tx, EVERY, system_clock() - timedelta(hours=hours))
     items = [{"plan_id": plan.plan_id} | accuracy_item(plan) for plan in measure_accuracy(outcomes)]
     by_hour = _by_hour(outcomes)
     result = {"hours": hours, "plans": items, "by_hour": by_hour}

@@ -22,6 +22,7 @@ from frontdesk.db import Tx
 from frontdesk.plans import list_plans
 from frontdesk.queues.model import INTERVAL_SHARE, EstimateAccuracy
 from frontdesk.queues.store.events import list_history
+from frontdesk.reach import EVERY
 
 # The events of a day before the judged ones tell the past that an estimate starts from.
 PAST = timedelta(days=1)
@@ -114,7 +115,7 @@ def _stored(config: Config, days: int) -> _Past:
     since = system_clock() - timedelta(days=days)
 
     def read(tx: Tx) -> EncounterEvents:
-        names = {plan.id: plan.name for plan in list_plans(tx, None)}
+        names = {plan.id: plan.name for plan in list_plans(tx, EVERY)}
         return EncounterEvents(list(list_history(tx, since - PAST)), names)
 
     with migrated_database(config) as db:

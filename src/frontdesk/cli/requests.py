@@ -8,6 +8,7 @@ from frontdesk.cli.options import option
 from frontdesk.cli.output import Output, listing
 from frontdesk.clock import system_clock
 from frontdesk.db import Tx
+from frontdesk.reach import EVERY
 from frontdesk.usage import list_request_costs, oldest_slot
 
 MOST_MINUTES = 2 * 24 * 60  # that are kept
@@ -35,8 +36,8 @@ def top(
     """
     costs = list_request_costs(tx, oldest_slot(system_clock(), minutes))
     total = sum(each.loop_us + each.database_us for each in costs)
-    clients = {each.id: each for each in list_clients(tx)}
-    accounts = {each.id: each.name for each in list_accounts(tx)}
+    clients = {each.id: each for each in list_clients(tx, EVERY)}
+    accounts = {each.id: each.name for each in list_accounts(tx, EVERY)}
     rows = []
     for each in costs[:limit]:
         client = clients.get(each.client)

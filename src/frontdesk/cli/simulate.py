@@ -6,7 +6,7 @@ from random import Random
 from typing import Annotated
 
 from frontdesk.cli.command_group import migrated_database, printing
-from frontdesk.cli.options import OnlyAccount, option
+from frontdesk.cli.options import OnlyAccount, option, reach_of
 from frontdesk.cli.output import Output, fail, settings
 from frontdesk.clock import system_clock
 from frontdesk.config import Environment
@@ -39,7 +39,7 @@ def simulate(
             "Nothing is simulated where FRONTDESK_ENVIRONMENT is production. Use a sandbox installation."
         )
     with migrated_database(config) as db:
-        practices = db.ask(lambda tx: open_practices(tx, account, Random(seed)))  # noqa: S311 - invented patients
+        practices = db.ask(lambda tx: open_practices(tx, reach_of(account), Random(seed)))  # noqa: S311 - invented patients
         if not practices:
             fail("There is no plan to simulate. Make some: frontdesk demo")
         feeder = EventFeeder(db, practices, speed=speed, clock=system_clock)

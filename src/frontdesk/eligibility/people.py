@@ -34,6 +34,7 @@ from frontdesk.errors import FrontdeskError, NotFound
 from frontdesk.events.model import AccountEventType, NewEvent
 from frontdesk.invitations.model import InvitationStep
 from frontdesk.invitations.protocol import cancel_of_members
+from frontdesk.reach import Reach
 from frontdesk.text import fold_email, stored_time
 
 SEARCHED_TOGETHER = 1000  # members
@@ -69,17 +70,17 @@ class EligibilityAnswer(NamedTuple):
     known_since: datetime | None = None
 
 
-def find_member(tx: Tx, who: str, account_id: int | None) -> Values:
+def find_member(tx: Tx, reach: Reach, who: str) -> Values:
     """The record of the member with this external_id, member_id, e-mail address or id, tried in
     this order, withdrawn ones last; of a merged one that of the member it leads to. Raises
-    NotFound, and FrontdeskError `several_accounts`.
+    NotFound, also for one out of reach, and FrontdeskError `several_accounts`.
     """
     given: dict[str, Any] = {"external_id": who, "member_id": who, "email_folded": fold_email(who)}
     # 00042 is a sender's number.
     if who.isascii() and who.isdigit() and len(who) < 19 and who[0] != "0":
         given["id"] = int(who)
     found = (
-        store.find_members(tx, value, account_id, withdrawn=withdrawn, column=column)
+        store.find_members(tx, reach, value, withdrawn=withdrawn, column=column)
         for withdrawn in (False, True)
         for column, value in given.items()
     )
@@ -88,12 +89,12 @@ def find_member(tx: Tx, who: str, account_id: int | None) -> Values:
 
 
 def get_members_named(
-    tx: Tx, external_id: str, account_id: int | None, *, withdrawn: bool = False
+    tx: Tx, reach: Reach, external_id: str, *, withdrawn: bool = False
 ) -> list[Values]:
     """The members with this identifier of their own, at most one that is not withdrawn; errors as
     of `find_member`.
     """
-    return _of_one_account(store.find_members(tx, external_id, account_id, withdrawn=withdrawn))
+    return _of_one_account(store.find_members(tx, reach, external_id, withdrawn=withdrawn))
 
 
 def _of_one_account(found: list[Values]) -> list[Values]:
@@ -111,12 +112,13 @@ def _of_one_account(found: list[Values]) -> list[Values]:
 
 
 def find_eligibility(
-    tx: Tx, external_id: str, *, account_id: int | None, on: str, known_at: datetime | None = None
+    tx: Tx, reach: Reach, external_id: str, *, on: str, known_at: datetime | None = None
 ) -> EligibilityAnswer:
     """The answer for the day `on` (`YYYY-MM-DD`), as of `known_at` or now. Both days of an access
-    are inclusive. Raises NotFound for an unknown identifier, and FrontdeskError `several_accounts`.
+    are inclusive. Raises NotFound for an identifier that is unknown or out of reach, and
+    FrontdeskError `several_accounts`.
     """
-    named = reversed(get_members_named(tx, external_id, account_id, withdrawn=True))
+    named = reversed(get_members_named(tx, reach, external_id, withdrawn=True))
     led = (member for each in named for member in _led(tx, each))
     answers = (_answer(store.list_history(tx, member["id"]), on, known_at) for member in led)
     return next(
@@ -129,7 +131,8 @@ def _led(tx: Tx, member: Values) -> Iterator[Values]:
     """The member, and those that it leads to: the last one is not merged."""
     yield member
     while member["merged_into"] is not None:
-        [member] = store.find_members(tx, member["merged_into"], None, withdrawn=True, column="id")
+        reach = Reach.of(member["account_id"])  # both are of one account (`lock_pair`)
+        [member] = store.find_members(tx, reach, member["merged_into"], withdrawn=True, column="id")
         yield member
 
 
@@ -167,21 +170,15 @@ def _is_covered(known: Values, on: str) -> bool:
 
 
 def find_duplicates(
-    db: Database,
-    account_id: int | None,
-    *,
-    after: tuple[int, int],
-    limit: int,
-    today: str,
-    track: Track,
+    db: Database, reach: Reach, *, after: tuple[int, int], limit: int, today: str, track: Track
 ) -> list[SimilarPair]:
-    """The next pairs of open members that may be one person, by ascending ids, without pairs marked
-    as distinct.
+    """The next pairs of open members within reach that may be one person, by ascending ids, without
+    pairs marked as distinct.
 
     `after` is the last pair of the previous call. `track` shows the progress.
     """
     found = list[SimilarPair]()
-    search = partial(store.list_similar_pairs, account_id=account_id, today=today)
+    search = partial(store.list_similar_pairs, reach=reach, today=today)
     for last in track(_ends_of_pages(db, after_id=after[0] - 1)):
         found += db.ask(partial(search, after=after, until=last, limit=limit - len(found)))
         after = max(after, (last + 1, 0))
@@ -201,12 +198,12 @@ def _ends_of_pages(db: Database, *, after_id: int) -> Iterator[int]:
         after_id = last
 
 
-def lock_pair(tx: Tx, first: str, second: str, account_id: int | None) -> tuple[Values, Values]:
+def lock_pair(tx: Tx, reach: Reach, first: str, second: str) -> tuple[Values, Values]:
     """Two members of one account, locked. Raises NotFound, and FrontdeskError `several_accounts`,
     `same_member`.
     """
-    [one] = get_members_named(tx, first, account_id)
-    [other] = get_members_named(tx, second, one["account_id"])
+    [one] = get_members_named(tx, reach, first)
+    [other] = get_members_named(tx, Reach.of(one["account_id"]), second)
     if one["id"] == other["id"]:
         raise FrontdeskError(
             "Both identifiers are of the same member.", code=codes.operators.SAME_MEMBER
@@ -292,11 +289,7 @@ def call_distinct(tx: Tx, first: Values, second: Values, requester: Requester) -
 
 
 def rename(
-    tx: Tx,
-    pairs: Sequence[tuple[str, str]],
-    account_id: int | None,
-    requester: Requester,
-    decide: Decide,
+    tx: Tx, pairs: Sequence[tuple[str, str]], reach: Reach, requester: Requester, decide: Decide
 ) -> list[str]:
     """Give members new identifiers, in order: pairs (old, new). A member_id that equals the old
     identifier changes too, since both are equal by default in an 834. `decide` is `enrol`, or that
@@ -307,7 +300,7 @@ def rename(
     """
     found = {old: list[Values]() for old, _ in pairs}
     for row in store.lock_renamed(tx, found.keys()):
-        if account_id in (None, row["account_id"]):
+        if reach.covers(row["account_id"]):
             found[row["external_id"]].append(row)
     submissions = []
     for old, new in pairs:

@@ -22,6 +22,7 @@ from frontdesk.eligibility.tables import (
     uniqueness_probes,
 )
 from frontdesk.plans import find_owners
+from frontdesk.reach import Reach
 
 Values = dict[str, Any]
 DIGESTS = ("person_digest", "family_digest")  # that similar members share
@@ -94,10 +95,11 @@ def insert_history(tx: SetTransaction, entries: Iterable[NewEntry], at: str) -> 
 
 
 def list_similar_pairs(
-    tx: Tx, account_id: int | None, *, after: tuple[int, int], until: int, today: str, limit: int
+    tx: Tx, reach: Reach, *, after: tuple[int, int], until: int, today: str, limit: int
 ) -> list[model.SimilarPair]:
-    """Pairs of open members with equal person digests, or equal family and date of birth or first
-    name, that are not marked as distinct, by ascending ids; the lower id is at most `until`.
+    """Pairs of open members within reach with equal person digests, or equal family and date of
+    birth or first name, that are not marked as distinct, by ascending ids; the lower id is at most
+    `until`.
     """
     a = members.alias("a")
     b = members.alias("b")
@@ -122,8 +124,8 @@ def list_similar_pairs(
         for table in (a.c, b.c):
             is_open = table.expiry_date.is_(None) | (table.expiry_date >= today)
             query = query.where(table.uniqueness_scope >= 0, table.merged_into.is_(None), is_open)
-        if account_id is not None:
-            query = query.where(a.c.account_id + 0 == account_id)
+        if reach.account_id is not None:
+            query = query.where(a.c.account_id + 0 == reach.account_id)
         pairs.update(model.SimilarPair._make(row) for row in tx.execute(query))
     return sorted(pairs)[:limit]
 
@@ -452,19 +454,14 @@ def external_ids_of(tx: Tx, ids: Collection[int]) -> dict[int, str]:
 
 
 def find_members(
-    tx: Tx,
-    value: Any,
-    account_id: int | None,
-    *,
-    withdrawn: bool = False,
-    column: str = "external_id",
+    tx: Tx, reach: Reach, value: Any, *, withdrawn: bool = False, column: str = "external_id"
 ) -> list[dict[str, Any]]:
-    """The members with the value in a key's column, by column, in id order; with `withdrawn`, also
-    withdrawn members.
+    """The members within reach with the value in a key's column, by column, in id order; with
+    `withdrawn`, also withdrawn members.
     """
     query = select(*_SHOWN).where(members.c[column] == value).order_by(members.c.id)
-    if account_id is not None:
-        query = query.where(members.c.account_id + 0 == account_id)
+    if reach.account_id is not None:
+        query = query.where(members.c.account_id + 0 == reach.account_id)
     if not withdrawn:
         query = query.where(members.c.uniqueness_scope >= 0)
     return [dict(row) for row in tx.execute(query).mappings()]
@@ -532,13 +529,14 @@ def list_probes(tx: Tx, day: str) -> Sequence[Row[int, int]]:
     return tx.execute(query).all()
 
 
-def list_holders(tx: Tx, account_id: int | None, *, limit: int) -> list[dict[str, Any]]:
+def list_holders(tx: Tx, reach: Reach, *, limit: int) -> list[dict[str, Any]]:
     """Whose values accounts have sent, on the last day with any for each pair: `day`, `account_id`,
     `holder_id`, and the number of records, `taken`. The latest day first, and on it the most
-    records. With `account_id`, only pairs of this account.
+    records. Only pairs with an account within reach.
     """
     columns = uniqueness_holders.c
     query = select(columns.day, columns.account_id, columns.holder_id, columns.taken)
+    account_id = reach.account_id
     if account_id is not None:
         query = query.where((columns.account_id == account_id) | (columns.holder_id == account_id))
     order = (columns.day.desc(), columns.taken.desc(), columns.account_id, columns.holder_id)

@@ -25,6 +25,7 @@ from frontdesk.formats.model import FileMode
 from frontdesk.idempotency.model import Once
 from frontdesk.mapping.parser import SECTION_834, parse_mapping
 from frontdesk.plans import get_plan
+from frontdesk.reach import Reach
 
 PART_BYTES = 1024 * 1024
 # of an account, that arrive, wait or run
@@ -48,7 +49,7 @@ def begin_file(
     Invalid, RateLimited. Concurrent uploads don't see each other and may exceed the limits.
     """
     refuse_unless_active(tx, new.account_id)
-    get_plan(tx, new.account_id, new.plan_id)
+    get_plan(tx, Reach.of(new.account_id), new.plan_id)
     if is_limited:
         _refuse_too_many_files(tx, new.account_id)
     mapping_name, mapping = _mapping_of(tx, new)
@@ -215,13 +216,13 @@ def delete_left_content(db: Database, now: datetime) -> None:
 
 
 def get_file(tx: Tx, key: model.FileKey, *, lock: bool = False) -> model.EligibilityFile:
-    """The file; with `lock` it is locked until the transaction ends. Raises NotFound, also if
-    account or plan differ from the key's.
+    """The file; with `lock` it is locked until the transaction ends. Raises NotFound, also for one
+    out of reach or of another plan than the key's.
     """
     file = store.find_file(tx, key.id, lock=lock)
     if (
         file is not None
-        and key.account_id in (None, file.account_id)
+        and key.reach.covers(file.account_id)
         and key.plan_id in (None, file.plan_id)
     ):
         return file
@@ -229,9 +230,9 @@ def get_file(tx: Tx, key: model.FileKey, *, lock: bool = False) -> model.Eligibi
 
 
 def find_files(tx: Tx, file_filter: model.FileFilter) -> list[model.EligibilityFile]:
-    """The files, the newest first. Raises NotFound for another account's plan."""
+    """The files, the newest first. Raises NotFound for a plan out of reach."""
     if file_filter.plan_id is not None:
-        get_plan(tx, file_filter.account_id, file_filter.plan_id)
+        get_plan(tx, file_filter.reach, file_filter.plan_id)
     return store.list_files(tx, file_filter)
 
 
@@ -337,7 +338,7 @@ def undo_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.Eligibi
         )
     undos = _undos(tx, file.id)
     if len(undos) % 2:
-        undo = get_file(tx, model.FileKey(undos[-1]))
+        undo = get_file(tx, model.FileKey(undos[-1], Reach.of(file.account_id)))
         if undo.state is not model.FileState.DONE:
             raise model.WrongState(f"The undo of this file, file {undo.id}, is {undo.state}.")
         if len(undos) > 1 or model.REFUSED not in undo.counts:
@@ -367,7 +368,7 @@ def _refuse_endless_undo(tx: Tx, file: model.EligibilityFile) -> None:
     loaded = file
     undos_in_a_row = 0
     while loaded.undoes_id is not None:
-        loaded = get_file(tx, model.FileKey(loaded.undoes_id))
+        loaded = get_file(tx, model.FileKey(loaded.undoes_id, Reach.of(file.account_id)))
         undos_in_a_row += 1
     if undos_in_a_row >= MOST_UNDOS_IN_A_ROW:
         raise model.WrongState(

@@ -26,6 +26,7 @@ from frontdesk.files.file_age import find_older_reason
 from frontdesk.files.forecast import Forecast, ForecastPair, LossKind, Tally
 from frontdesk.formats.model import FileMode
 from frontdesk.plans import external_ids_of, list_plans
+from frontdesk.reach import Reach
 
 PLACEHOLDERS_PERCENT = 50  # of a column's values in the sampled rows
 SHRUNK_FACTOR = 2  # a file of less than half the rows of the last one
@@ -173,7 +174,7 @@ def reasons_of_losses(
             whose = f"members with access under plan {names.get(plan_id, plan_id)}"
             texts.append(_loss_text(kinds, of, whose, limits))
     if not texts:
-        plans = list_plans(tx, file.account_id)
+        plans = list_plans(tx, Reach.of(file.account_id))
         of = sum(count(plan_id=plan.id) for plan in plans)
         if limits.broken_by(tally.unseen.total(), of):
             kinds = sum(tally.losses.values(), Counter[LossKind]())

@@ -39,6 +39,7 @@ from frontdesk.mapping.parser import PLAIN, parse_mapping
 from frontdesk.mapping.x12 import X12Options
 from frontdesk.plans import list_plans
 from frontdesk.plans.model import Plan
+from frontdesk.reach import Reach
 from frontdesk.text import are_mostly_ssns
 from frontdesk.usage import find_quota
 
@@ -220,7 +221,7 @@ class _FileCheck:
         header, items = open_rows(self._db, self._file, self._go_on)
         mode = header.mode or self._file.mode
         file_date = header.file_date or self._day_of_upload()
-        plans = self._db.ask(partial(list_plans, account_id=self._file.account_id))
+        plans = self._db.ask(partial(list_plans, reach=Reach.of(self._file.account_id)))
         families = None
         if by_family and header.format is Format.X12 and mode is not FileMode.COMPARE:
             families = FamilyRecogniser(self._db, self._file, plans)

@@ -49,6 +49,7 @@ from frontdesk.formats.model import FileMode, Format, Unreadable
 from frontdesk.mapping.model import REPEATED, Row, UnreadRows, read_loops
 from frontdesk.mapping.parser import remedy_for
 from frontdesk.plans import list_plans
+from frontdesk.reach import Reach
 from frontdesk.tracing import TRACES
 
 # Rows that a chunk writes. SQLite has one writer, so other writes wait for a chunk
@@ -169,7 +170,7 @@ class RowRecogniser:
         self._file = file
         self._contradictory = check.contradictory
         self._today = today
-        plans = db.ask(partial(list_plans, account_id=file.account_id))
+        plans = db.ask(partial(list_plans, reach=Reach.of(file.account_id)))
         self._digests = RowDigests(
             db, file, check.header, plans, mode=check.mode, families=check.families
         )

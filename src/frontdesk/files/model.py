@@ -13,6 +13,7 @@ from frontdesk.codes import Kind, Remedy
 from frontdesk.eligibility.model import MemberWarning, Outcome, Submission
 from frontdesk.errors import Fault, FrontdeskError, fault_of
 from frontdesk.formats.model import FileMode, Format
+from frontdesk.reach import Reach
 
 
 class FileState(StrEnum):
@@ -91,20 +92,22 @@ class NewFile:
 
 
 class FileKey(NamedTuple):
-    """The id of a file, and the account and the plan that it has to be of; None is any."""
+    """The id of a file, the reach that it has to be in, and the plan that it has to be of; None is
+    any plan.
+    """
 
     id: int
-    account_id: int | None = None
+    reach: Reach
     plan_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FileFilter:
-    """Which files to list: the newest first, `limit` of them, of those with an id below
-    `before_id`. None is any.
+    """Which files within reach to list: the newest first, `limit` of them, of those with an id
+    below `before_id`. None is any.
     """
 
-    account_id: int | None
+    reach: Reach
     limit: int
     plan_id: int | None = None
     state: FileState | None = None

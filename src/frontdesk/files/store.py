@@ -82,9 +82,9 @@ def list_files(tx: Tx, file_filter: FileFilter) -> list[EligibilityFile]:
     given = {name: value for name, value in given.items() if value is not None}
     query = sa.select(eligibility_files).filter_by(**given)
     key: dict[str, Any] = {}
-    if file_filter.account_id is not None:
+    if file_filter.reach.account_id is not None:
         indexed = [name for name in given if name != "plan_id"][:1]
-        key = {"account_id": file_filter.account_id} | {name: given[name] for name in indexed}
+        key = {"account_id": file_filter.reach.account_id} | {name: given[name] for name in indexed}
     columns = [_columns[name] for name in key]
     values = [sa.literal(value, _columns[name].type) for name, value in key.items()]
     query = query.where(sa.tuple_(*columns, _columns.id) < sa.tuple_(*values, before))

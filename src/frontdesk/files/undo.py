@@ -29,13 +29,16 @@ from frontdesk.files.claims import FileClaim
 from frontdesk.files.forecast import Cause, Forecast, ForecastPair
 from frontdesk.files.holds import day_begun, hold, shown_losses
 from frontdesk.files.load import faults_of, note_of
+from frontdesk.reach import Reach
 
 
 def undo_rows(claim: FileClaim, undone_id: int) -> None:
     """Take back the remaining chunks of the undone file. Raises ApprovalNeeded, Stopped, LostClaim,
     Unavailable.
     """
-    undone = claim.db.ask(partial(get_file, key=model.FileKey(undone_id)))
+    undone = claim.db.ask(
+        partial(get_file, key=model.FileKey(undone_id, Reach.of(claim.file.account_id)))
+    )
     if claim.file.started_at is None:
         rows = sum(undone.counts.get(name, 0) for name in model.CHANGED)
         claim.update(started_at=claim.clock(), rows_total=rows, file_date=undone.file_date)

@@ -9,6 +9,7 @@ from heapq import nlargest
 from operator import itemgetter
 
 from frontdesk import codes
+from frontdesk.audit import Requester
 from frontdesk.db import Tx
 from frontdesk.errors import FrontdeskError
 from frontdesk.invitations.hourly_window import SECOND_US, HourlyWindows, WindowKey, window_key
@@ -26,6 +27,7 @@ from frontdesk.invitations.model import (
 )
 from frontdesk.invitations.protocol import CANCELLABLE, apply_changes, find_hold_reason
 from frontdesk.invitations.store import account_settings, claims, limits, queries
+from frontdesk.reach import Reach
 
 PAGE_ROWS = 1000
 # Accounts in the metric of immediate invitations, so that its series don't grow with the accounts.
@@ -33,25 +35,32 @@ MOST_SHOWN = 10
 _NO_BATCHES = 2**31  # a batch that is never used up
 
 
-def get_invitation(tx: Tx, invitation_id: int) -> tuple[Invitation, list[InvitationEvent]]:
-    """The invitation and its timeline, oldest step first. Raises NotFound."""
-    return queries.find_invitation(tx, invitation_id), queries.find_events(tx, invitation_id)
-
-
-def cancel_invitation(tx: Tx, invitation_id: int, *, now: datetime) -> None:
-    """It will not be sent. Raises NotFound, and FrontdeskError when it has left, or may have left,
-    already.
+def get_invitation(
+    tx: Tx, reach: Reach, invitation_id: int
+) -> tuple[Invitation, list[InvitationEvent]]:
+    """The invitation and its timeline, oldest step first. Raises NotFound, also for one out of
+    reach.
     """
-    _change(
-        tx, lock_in(tx, invitation_id, CANCELLABLE, "cancelled"), InvitationState.CANCELLED, now=now
-    )
+    invitation = queries.find_invitation(tx, reach, invitation_id)
+    return invitation, queries.find_events(tx, invitation.id)
 
 
-def settle_invitation(tx: Tx, invitation_id: int, state: InvitationState, *, now: datetime) -> None:
-    """An operator looked up an ambiguous one: it was `sent`, or it `failed`. Raises NotFound,
-    FrontdeskError.
+def cancel_invitation(tx: Tx, reach: Reach, invitation_id: int, requester: Requester) -> None:
+    """It will not be sent; the timeline names the requester. Raises NotFound, also for one out of
+    reach, and FrontdeskError `wrong_state` when it has left, or may have left, already.
     """
-    _change(tx, lock_in(tx, invitation_id, {InvitationState.AMBIGUOUS}, "settled"), state, now=now)
+    invitation = lock_in(tx, reach, invitation_id, CANCELLABLE, "cancelled")
+    _change(tx, invitation, InvitationState.CANCELLED, requester)
+
+
+def settle_invitation(
+    tx: Tx, reach: Reach, invitation_id: int, state: InvitationState, requester: Requester
+) -> None:
+    """Somebody looked up an ambiguous one: it was `sent`, or it `failed`; the timeline names the
+    requester. Raises NotFound, also for one out of reach, and FrontdeskError `wrong_state`.
+    """
+    invitation = lock_in(tx, reach, invitation_id, {InvitationState.AMBIGUOUS}, "settled")
+    _change(tx, invitation, state, requester)
 
 
 def keep_back(tx: Tx, *, now: datetime) -> int:
@@ -76,9 +85,13 @@ def _held_back(invitation: Invitation) -> StateChange:
     return change if is_ambiguous else change._replace(losses=invitation.losses + 1)
 
 
-def lock_in(tx: Tx, invitation_id: int, states: set[InvitationState], done: str) -> Invitation:
-    """The invitation, locked. Raises NotFound, and FrontdeskError in a state that is not among these."""
-    invitation = queries.find_invitation(tx, invitation_id, lock=True)
+def lock_in(
+    tx: Tx, reach: Reach, invitation_id: int, states: set[InvitationState], done: str
+) -> Invitation:
+    """The invitation, locked. Raises NotFound, also for one out of reach, and FrontdeskError
+    `wrong_state` in a state that is not among these.
+    """
+    invitation = queries.find_invitation(tx, reach, invitation_id, lock=True)
     if invitation.state not in states:
         names = ", ".join(sorted(states))
         raise FrontdeskError(
@@ -88,9 +101,9 @@ def lock_in(tx: Tx, invitation_id: int, states: set[InvitationState], done: str)
     return invitation
 
 
-def _change(tx: Tx, invitation: Invitation, state: InvitationState, *, now: datetime) -> None:
-    change = StateChange(invitation.state, state, InvitationStep.BY_OPERATOR)
-    apply_changes(tx, [(change, invitation)], now=now)
+def _change(tx: Tx, invitation: Invitation, state: InvitationState, requester: Requester) -> None:
+    change = StateChange(invitation.state, state, InvitationStep.BY_OPERATOR, actor=requester.actor)
+    apply_changes(tx, [(change, invitation)], now=requester.now)
 
 
 def forecast(tx: Tx, account_id: int, *, now: datetime) -> DeliveryForecast:

@@ -12,6 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal, NamedTuple
 
+from frontdesk.reach import Reach
 from frontdesk.text import DescribedEnum
 
 
@@ -141,7 +142,8 @@ class InvitationStep(DescribedEnum):
         "not_writable",
         "No message could be written, for instance because a template is at fault.",
     )
-    BY_OPERATOR = "by_operator", "An operator decided so."
+    # The word of the wire stays; the timeline has the actor, who need not be an operator.
+    BY_OPERATOR = "by_operator", "A person decided so: it was cancelled, sent again or settled."
     BY_REPORT = "by_report", "A delivery report says so."
     COMPLAINED = "complained", "The reader complained about the message."
     IMMEDIATE_LIMIT = QueuedReason.IMMEDIATE_LIMIT.value, QueuedReason.IMMEDIATE_LIMIT.description
@@ -188,13 +190,13 @@ class Invitation(NamedTuple):
 
 
 class FailedSince(NamedTuple):
-    """Which failed invitations are asked for: settled in the time, of the account and with the
+    """Which failed invitations are asked for: settled in the time, within reach, and with the
     relay's code, None for any.
     """
 
+    reach: Reach
     since: datetime
     until: datetime
-    account_id: int | None = None
     relay_code: int | None = None
 
 
@@ -405,13 +407,17 @@ class Lane(NamedTuple):
 
 
 class InvitationEvent(NamedTuple):
-    """A step of an invitation's timeline. `code`: the relay's reply code, if there was one."""
+    """A step of an invitation's timeline. `code`: the relay's reply code, if there was one.
+    `actor`: who cancelled it, sent it again or settled it (`audit.Requester`); None for the steps
+    of the service itself.
+    """
 
     at: datetime
     from_state: InvitationState
     to_state: InvitationState
     reason: InvitationStep
     code: int | None
+    actor: str | None = None
 
 
 class StateChange(NamedTuple):
@@ -419,7 +425,7 @@ class StateChange(NamedTuple):
     again, None for never.
 
     `attempts` and `losses` stay as they are when None. `words`: the relay's own, beside their
-    `code`.
+    `code`. `actor`: as of `InvitationEvent`.
     """
 
     from_state: InvitationState
@@ -430,6 +436,7 @@ class StateChange(NamedTuple):
     attempts: int | None = None
     losses: int | None = None
     words: str | None = None
+    actor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Invitations that operators send again: one, or all that failed since a time.
+"""Invitations that are sent again: one, or all that failed since a time.
 
 A resend goes to the member's present address. It is refused while the address is suppressed, has
 another invitation in line, or was mailed less than COOL_DOWN_HOURS ago. Invitations that failed are
@@ -7,10 +7,11 @@ still failed, and no member has two mails.
 """
 
 from collections.abc import Callable, Collection, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import NamedTuple
 
 from frontdesk import codes
+from frontdesk.audit import Requester
 from frontdesk.codes import Code
 from frontdesk.db import Tx
 from frontdesk.db.sets import lock_names
@@ -27,6 +28,7 @@ from frontdesk.invitations.model import (
 )
 from frontdesk.invitations.protocol import apply_changes
 from frontdesk.invitations.store import resends, suppressions
+from frontdesk.reach import Reach
 from frontdesk.text import fold_email
 
 COOL_DOWN_HOURS = 24  # between two messages to one address that an operator asks for
@@ -63,15 +65,16 @@ class ResentPage(NamedTuple):
 
 
 def resend_invitation(
-    tx: Tx, invitation_id: int, *, now: datetime, find_addresses: FindAddresses
+    tx: Tx, reach: Reach, invitation_id: int, requester: Requester, *, find_addresses: FindAddresses
 ) -> None:
-    """Make it pending again. One that was sent gets a new Message-ID, and so does one to another
-    address; one that may have been sent keeps its own.
+    """Make it pending again; the timeline names the requester. One that was sent gets a new
+    Message-ID, and so does one to another address; one that may have been sent keeps its own.
 
-    Raises NotFound, and FrontdeskError with a code of `_RULES`.
+    Raises NotFound, also for one out of reach, and FrontdeskError with a code of `_RULES`.
     """
-    invitation = lock_in(tx, invitation_id, RESENDABLE, "resent")
-    for code in _resend(tx, [invitation], now=now, find_addresses=find_addresses).values():
+    invitation = lock_in(tx, reach, invitation_id, RESENDABLE, "resent")
+    refusals = _resend(tx, [invitation], requester, find_addresses=find_addresses)
+    for code in refusals.values():
         raise FrontdeskError(_RULES[code], code=code)
 
 
@@ -81,13 +84,18 @@ def count_failed(tx: Tx, asked: FailedSince) -> int:
 
 
 def resend_failed(
-    tx: Tx, asked: FailedSince, place: FailedPlace, *, now: datetime, find_addresses: FindAddresses
+    tx: Tx,
+    asked: FailedSince,
+    place: FailedPlace,
+    requester: Requester,
+    *,
+    find_addresses: FindAddresses,
 ) -> ResentPage:
     """Make pending again the next page of the failed invitations after the place, where nothing
-    forbids it.
+    forbids it; their timelines name the requester.
     """
     found = resends.lock_failed(tx, asked, after=place, count=PAGE_ROWS)
-    refusals = _resend(tx, found, now=now, find_addresses=find_addresses)
+    refusals = _resend(tx, found, requester, find_addresses=find_addresses)
     resent: dict[int, int] = {}
     refused: dict[str, int] = {}
     for invitation in found:
@@ -102,9 +110,10 @@ def resend_failed(
 
 
 def _resend(
-    tx: Tx, found: Sequence[Invitation], *, now: datetime, find_addresses: FindAddresses
+    tx: Tx, found: Sequence[Invitation], requester: Requester, *, find_addresses: FindAddresses
 ) -> dict[int, Code]:
     """Make the locked invitations pending again; returns by their ids why others can't be."""
+    now = requester.now
     addresses = find_addresses(tx, {each.member_id for each in found})
     folded = {
         each.id: fold_email(addresses[each.member_id])
@@ -146,16 +155,22 @@ def _resend(
     resends.readdress(tx, moved)
     apply_changes(
         tx,
-        [(_pending(each, now), _renamed(each, has_moved=each.id in moved)) for each in again],
+        [(_pending(each, requester), _renamed(each, has_moved=each.id in moved)) for each in again],
         now=now,
     )
     return refusals
 
 
-def _pending(invitation: Invitation, now: datetime) -> StateChange:
-    by_operator = InvitationStep.BY_OPERATOR
-    change = StateChange(invitation.state, InvitationState.PENDING, by_operator, due_at=now)
-    return change._replace(attempts=0, losses=0)
+def _pending(invitation: Invitation, requester: Requester) -> StateChange:
+    return StateChange(
+        invitation.state,
+        InvitationState.PENDING,
+        InvitationStep.BY_OPERATOR,
+        due_at=requester.now,
+        attempts=0,
+        losses=0,
+        actor=requester.actor,
+    )
 
 
 def _renamed(invitation: Invitation, *, has_moved: bool) -> Invitation:

@@ -143,6 +143,7 @@ invitation_events = sa.Table(
     *required(words(model.InvitationState, 9), "from_state", "to_state"),
     *required(words(model.InvitationStep, 32), "reason"),
     *optional(sa.Integer(), "code"),
+    *optional(sa.String(64), "actor"),  # who took the step, where a person or their program did
     sa.Index("ix_invitation_events_invitation_id_id", "invitation_id", "id"),
 )
 

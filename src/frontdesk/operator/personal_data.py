@@ -7,6 +7,7 @@ from frontdesk.app import App
 from frontdesk.codes import Kind
 from frontdesk.interface.operations import Answer, Group
 from frontdesk.privacy.erasure import erase_person, export_person, get_person
+from frontdesk.reach import EVERY
 from frontdesk.text import wire_time
 from frontdesk.web.endpoint import requester_of
 from frontdesk.web.request import Request
@@ -27,7 +28,7 @@ async def export(app: App, request: Request) -> Response:
     """
     member_id = request.path_id("member_id", of="eligible member")
     requester = requester_of(app, request)
-    person = await app.ask(lambda tx: get_person(tx, member_id))
+    person = await app.ask(lambda tx: get_person(tx, EVERY, member_id))
     exported = await app.in_thread(lambda: export_person(app.db, person, requester))
     return json_response(exported)
 
@@ -45,6 +46,6 @@ async def erase(app: App, request: Request) -> Response:
     """
     member_id = request.path_id("member_id", of="eligible member")
     requester = requester_of(app, request)
-    person = await app.ask(lambda tx: get_person(tx, member_id))
+    person = await app.ask(lambda tx: get_person(tx, EVERY, member_id))
     [made] = await app.in_thread(lambda: erase_person(app.db, [person], requester, app.clock))
     return json_response(made._asdict() | {"erased_at": wire_time(made.erased_at)})

@@ -17,6 +17,7 @@ from frontdesk.plans import get_plan
 from frontdesk.queues.events import parse_event
 from frontdesk.queues.ingest import ingest
 from frontdesk.queues.model import EventOutcome, EventResult, ParsedEvent
+from frontdesk.reach import EVERY
 from frontdesk.web.request import Request, parse_json
 from frontdesk.web.response import Response, json_response, name_list
 
@@ -109,7 +110,7 @@ async def show_queue(app: App, request: Request) -> Response:
     `queue_info` and `queue_interval` are absent while the values are unavailable.
     """
     plan_id = request.path_id("plan_id")
-    plan = await app.ask(lambda tx: get_plan(tx, None, plan_id))
+    plan = await app.ask(lambda tx: get_plan(tx, EVERY, plan_id))
     snapshot = await app.queue_snapshot(plan.account_id, [plan_id])
     body: dict[str, object] = {"plan_id": plan_id, "account_id": plan.account_id}
     if snapshot is not None and plan_id in snapshot.queues:

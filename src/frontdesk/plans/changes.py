@@ -15,6 +15,7 @@ from frontdesk.errors import Conflict, Fault, Invalid, NotFound, unknown_faults
 from frontdesk.plans import store
 from frontdesk.plans.model import NewPlan, Plan, PlanPatch, ProviderGroup
 from frontdesk.plans.tables import plans, provider_groups
+from frontdesk.reach import Reach
 from frontdesk.text import Rejected, parse_text, wire_time
 
 NAME_LENGTH = 255
@@ -116,7 +117,7 @@ def create_plan(tx: Tx, plan: NewPlan, *, now: datetime) -> Plan:
         raise NotFound("provider group")
     with violation_as(Invalid([NOT_UNIQUE]), plans, "account_id", "external_id"):
         plan_id = store.insert_row(tx, plans, asdict(plan) | {"version": 1, "created_at": now})
-    return store.get_plan(tx, plan.account_id, plan_id)
+    return store.get_plan(tx, Reach.of(plan.account_id), plan_id)
 
 
 def create_provider_group(

@@ -23,6 +23,7 @@ from frontdesk.db.sets import (
 from frontdesk.errors import NotFound
 from frontdesk.plans.model import Plan, ProviderGroup
 from frontdesk.plans.tables import plans, provider_groups
+from frontdesk.reach import Reach
 
 _PLAN_COLUMNS = tuple(field.name for field in fields(Plan) if field.name != "provider_group")
 _PLANS = (
@@ -57,24 +58,26 @@ def find_plans(
     return Lookup(_PAGE_BY_EXTERNAL_ID, values | {"external_id": external_id}, _plans)
 
 
-def list_plans(tx: Tx, account_id: int | None) -> list[Plan]:
-    """The account's plans (None: of all accounts) by id."""
-    return _plans(tx.execute(_of(account_id)).all())
+def list_plans(tx: Tx, reach: Reach) -> list[Plan]:
+    """The plans within reach, by id."""
+    return _plans(tx.execute(_of(reach)).all())
 
 
-def get_plan(tx: Tx, account_id: int | None, plan_id: int, *, lock: bool = False) -> Plan:
-    """One plan of the account (None: of any). Raises NotFound, also for another account's plan.
+def get_plan(tx: Tx, reach: Reach, plan_id: int, *, lock: bool = False) -> Plan:
+    """One plan. Raises NotFound, also for one out of reach.
 
     `lock` a plan that is to be changed: other changes wait for this transaction, readers do not.
     """
-    query = _of(account_id).where(plans.c.id == plan_id)
+    query = _of(reach).where(plans.c.id == plan_id)
     if lock:
         query = query.with_for_update(of=plans, key_share=True)
     return _one_plan(tx.execute(query).all())
 
 
-def _of(account_id: int | None) -> Select[Any]:
-    return _PLANS if account_id is None else _PLANS.where(plans.c.account_id == account_id)
+def _of(reach: Reach) -> Select[Any]:
+    if reach.account_id is None:
+        return _PLANS
+    return _PLANS.where(plans.c.account_id == reach.account_id)
 
 
 def _plans(rows: Sequence[Sequence[Any]]) -> list[Plan]:

@@ -146,7 +146,10 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
         id=["message_id", "invitation_id"], fact=["kind", "status"], time=["received_at"]
     ),
     "invitation_events": _columns(
-        id=["id", "invitation_id"], fact=["from_state", "to_state", "reason", "code"], time=["at"]
+        id=["id", "invitation_id"],
+        fact=["from_state", "to_state", "reason", "code"],
+        reference=["actor"],
+        time=["at"],
     ),
     "delivery_windows": _columns(
         id=["account_id"],

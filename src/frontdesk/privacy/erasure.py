@@ -31,28 +31,32 @@ from frontdesk.privacy.model import (
     RetentionKind,
     UnderLegalHold,
 )
+from frontdesk.reach import EVERY, Reach
 from frontdesk.text import fold_email
 
 
-def find_persons(tx: Tx, external_id: str, account_id: int | None) -> list[Person]:
+def find_persons(tx: Tx, reach: Reach, external_id: str) -> list[Person]:
     """The records with the identifier, withdrawn ones included, and the records merged with them.
 
-    Raises NotFound, and FrontdeskError `several_accounts`.
+    Raises NotFound, also for an identifier out of reach, and FrontdeskError `several_accounts`.
     """
-    found = get_members_named(tx, external_id, account_id, withdrawn=True)
+    found = get_members_named(tx, reach, external_id, withdrawn=True)
     return store.with_merged(tx, [Person(member["id"], member["account_id"]) for member in found])
 
 
-def get_person(tx: Tx, member_id: int) -> Person:
-    """The member with this id, erased or not. Raises NotFound."""
+def get_person(tx: Tx, reach: Reach, member_id: int) -> Person:
+    """The member with this id, erased or not. Raises NotFound, also for one out of reach."""
     for person in store.persons_of(tx, [member_id]):
-        return person
+        if reach.covers(person.account_id):
+            return person
     raise NotFound("eligible member")
 
 
-def find_persons_of(tx: Tx, member_id: int) -> list[Person]:
-    """The member with this id, erased or not, and those that were merged with it. Raises NotFound."""
-    return store.with_merged(tx, [get_person(tx, member_id)])
+def find_persons_of(tx: Tx, reach: Reach, member_id: int) -> list[Person]:
+    """The member with this id, erased or not, and those that were merged with it. Raises NotFound,
+    also for one out of reach.
+    """
+    return store.with_merged(tx, [get_person(tx, reach, member_id)])
 
 
 def erase_person(
@@ -96,7 +100,7 @@ def _erase(tx: Tx, persons: Sequence[Person], requester: Requester) -> list[Eras
     erased = store.find_erasures(tx, ids)
     before = {erasure.member_id for erasure in erased}
     if left := [person for person in persons if person.member_id not in before]:
-        if holds := store.find_holds(tx, member_ids=ids):
+        if holds := store.find_holds(tx, EVERY, member_ids=ids):
             raise UnderLegalHold(holds[0])
         if unfinished := unfinished_files(tx, persons[0].account_id):
             raise FilesUnfinished(unfinished)
@@ -150,7 +154,7 @@ def place_hold(tx: Tx, person: Person, reference: str, requester: Requester) -> 
         raise FrontdeskError(
             "The member is erased: there is nothing left to hold.", code=codes.operators.ERASED
         )
-    if store.find_holds(tx, member_ids=[person.member_id]):
+    if store.find_holds(tx, EVERY, member_ids=[person.member_id]):
         return False
     store.insert_hold(tx, LegalHold(*person, reference, requester.now, requester.actor))
     audit.record_action(
@@ -162,7 +166,7 @@ def place_hold(tx: Tx, person: Person, reference: str, requester: Requester) -> 
 def release_hold(tx: Tx, person: Person, requester: Requester) -> bool:
     """End the hold. False if there is none."""
     store.lock_members(tx, [person.member_id])
-    holds = store.find_holds(tx, member_ids=[person.member_id])
+    holds = store.find_holds(tx, EVERY, member_ids=[person.member_id])
     if not holds:
         return False
     store.delete_hold(tx, person.member_id)
@@ -184,7 +188,7 @@ def release_hold(tx: Tx, person: Person, requester: Requester) -> bool:
 def require_not_held(tx: Tx, member_ids: Collection[int]) -> None:
     """Lock the members, so that no hold comes until the transaction ends. Raises UnderLegalHold."""
     store.lock_members(tx, member_ids)
-    if holds := store.find_holds(tx, member_ids=member_ids):
+    if holds := store.find_holds(tx, EVERY, member_ids=member_ids):
         raise UnderLegalHold(holds[0])
 
 

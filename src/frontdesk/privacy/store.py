@@ -43,6 +43,7 @@ from frontdesk.privacy.model import (
 )
 from frontdesk.privacy.naming import FIELDS_OF_ROW, NAMING_FIELDS, Names
 from frontdesk.privacy.tables import audit_prunings, erasures, legal_holds, retention_positions
+from frontdesk.reach import Reach
 from frontdesk.text import SHOWN_LENGTH, fold_email
 from frontdesk.usage.request_costs import slot_of
 from frontdesk.usage.store import delete_request_costs
@@ -218,14 +219,14 @@ def _rows(tx: Tx, table: sa.Table, column: sa.Column[Any], values: Collection[An
 
 
 def find_holds(
-    tx: Tx, *, member_ids: Collection[int] | None = None, account_id: int | None = None
+    tx: Tx, reach: Reach, *, member_ids: Collection[int] | None = None
 ) -> list[LegalHold]:
-    """The holds by member, of these members or of one account or of all."""
+    """The holds within reach by member, of these members or of all."""
     query = sa.select(legal_holds).order_by(legal_holds.c.member_id)
     if member_ids is not None:
         query = query.where(legal_holds.c.member_id.in_(sorted(member_ids)))
-    if account_id is not None:
-        query = query.where(legal_holds.c.account_id == account_id)
+    if reach.account_id is not None:
+        query = query.where(legal_holds.c.account_id == reach.account_id)
     return [LegalHold(*row) for row in tx.execute(query)]
 
 

@@ -25,6 +25,7 @@ from frontdesk.queues.estimate.waits import estimate_waits
 from frontdesk.queues.model import IntervalRecords, PlanQueue, QueueInfo, QueueSnapshot
 from frontdesk.queues.store import snapshots
 from frontdesk.queues.store.pools import plans_by_group, select_pools
+from frontdesk.reach import Reach
 
 # A renewal is waited for this long from its start: while there is an older snapshot to serve, and
 # when there is none.
@@ -148,7 +149,7 @@ class QueueSnapshots:
         taken_at = now.replace(microsecond=0)
         expires_at = taken_at + timedelta(seconds=self._ttl_seconds)
         records = counted(tx, account_id, shared.records if shared else None, now)
-        state = queue_state(tx, account_id, now, records.plans)
+        state = queue_state(tx, Reach.of(account_id), now, records.plans)
         queues = {plan: queue.info for plan, queue in state.items()}
         return shared, QueueSnapshot(queues, self._ttl_seconds, taken_at, expires_at, records)
 
@@ -172,20 +173,17 @@ class QueueSnapshots:
 
 
 def queue_state(
-    tx: Tx,
-    account_id: int | None,
-    now: datetime,
-    records: Mapping[int, IntervalRecord] | None = None,
+    tx: Tx, reach: Reach, now: datetime, records: Mapping[int, IntervalRecord] | None = None
 ) -> dict[int, PlanQueue]:
-    """By plan id: the queues of the account's plans (None: of all accounts), from one consistent
-    read, in seven statements.
+    """By plan id: the queues of the plans within reach, from one consistent read, in seven
+    statements.
 
     `records`: by plan, how the intervals have held; None: as stored, which takes one statement
     more.
     """
     if records is None:
-        records = snapshots.list_records(tx, account_id)
-    plans = plans_by_group(tx, account_id)
+        records = snapshots.list_records(tx, reach)
+    plans = plans_by_group(tx, reach)
     pools = select_pools(tx, plans.keys(), now)
     queues = {}
     for group, pool in pools.items():
@@ -216,9 +214,10 @@ def counted(
         return records
     plans = dict(records.plans)
     ended = max(records.until, until - LONGEST_LOOK), until
-    for outcome in snapshots.list_outcomes(
-        tx, ended[0] - LONGEST_LOOK, account_id=account_id, ended=ended
-    ):
+    outcomes = snapshots.list_outcomes(
+        tx, Reach.of(account_id), ended[0] - LONGEST_LOOK, ended=ended
+    )
+    for outcome in outcomes:
         note_wait(
             plans, outcome.plan_id, outcome.wait_seconds, outcome.low_seconds, outcome.high_seconds
         )

@@ -19,6 +19,7 @@ from frontdesk.plans.changes import create_plan, create_provider_group
 from frontdesk.plans.model import NewPlan, Plan, ProviderGroup
 from frontdesk.queues.ingest import ingest, set_duty, set_waiting
 from frontdesk.queues.model import EventType, QueueEvent
+from frontdesk.reach import EVERY, Reach
 from frontdesk.sandbox import ACCOUNT, SAMPLE_MAPPING
 
 CLIENT = "Demo client"
@@ -52,9 +53,9 @@ def set_up_demo(tx: Tx, requester: Requester) -> Demo:
     """The demo account, made if it is missing, and a new secret of its client; the previous secret
     still works.
     """
-    account = next((account for account in list_accounts(tx) if account.name == ACCOUNT), None)
+    account = next((each for each in list_accounts(tx, EVERY) if each.name == ACCOUNT), None)
     account = account or create_account(tx, name=ACCOUNT, now=requester.now)
-    is_new = not list_plans(tx, account.id)
+    is_new = not list_plans(tx, Reach.of(account.id))
     if is_new:
         _fill(tx, requester, account)
         audit.record_action(
@@ -69,14 +70,15 @@ def set_up_demo(tx: Tx, requester: Requester) -> Demo:
         subject_id=client.id,
         client_id=client.client_id,
     )
-    return Demo(account, list_plans(tx, account.id), client, secret, is_new)
+    return Demo(account, list_plans(tx, Reach.of(account.id)), client, secret, is_new)
 
 
 def _fresh_secret(tx: Tx, requester: Requester, account: Account) -> tuple[ApiClient, str]:
-    live = (client for client in list_clients(tx, account.id) if client.revoked_at is None)
+    reach = Reach.of(account.id)
+    live = (client for client in list_clients(tx, reach) if client.revoked_at is None)
     client = next((client for client in live if client.name == CLIENT), None)
     if client is not None:
-        return client, rotate_secret(tx, client.client_id, now=requester.now)
+        return client, rotate_secret(tx, reach, client.client_id, now=requester.now)
     scopes = set(Scope) - {Scope.OPERATOR}
     return create_client(tx, NewClient(account.id, CLIENT, scopes), now=requester.now)
 

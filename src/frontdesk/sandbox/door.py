@@ -11,6 +11,7 @@ from frontdesk.codes import Kind
 from frontdesk.errors import Unavailable
 from frontdesk.interface.operations import Answer, Group, arranged
 from frontdesk.plans import list_plans
+from frontdesk.reach import Reach
 from frontdesk.sandbox import reset
 from frontdesk.web.endpoint import requester_of
 from frontdesk.web.request import Request
@@ -49,7 +50,7 @@ async def reset_account(app: App, request: Request) -> Response:
         counts["files"] += gone
         if place is not None:
             _check_time(until)
-    for plan in await app.ask(lambda tx: list_plans(tx, account_id)):
+    for plan in await app.ask(lambda tx: list_plans(tx, Reach.of(account_id))):
         place = 0
         while place is not None:
             erase = partial(reset.erase_members, plan_id=plan.id, after_id=place)

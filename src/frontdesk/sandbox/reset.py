@@ -16,6 +16,7 @@ from frontdesk.files.model import FileKey, FileState, MappingName
 from frontdesk.privacy import find_holds
 from frontdesk.privacy.erasure import erase_all
 from frontdesk.privacy.model import UnderLegalHold
+from frontdesk.reach import Reach
 from frontdesk.sandbox import ACCOUNT, SAMPLE_MAPPING, store
 
 
@@ -23,11 +24,11 @@ def begin(tx: Tx, account_id: int, requester: Requester) -> None:
     """Cancel the files that have not ended, restore the mappings, and forget the idempotency keys.
     Raises UnderLegalHold.
     """
-    if holds := find_holds(tx, account_id=account_id):
+    if holds := find_holds(tx, Reach.of(account_id)):
         raise UnderLegalHold(holds[0])
     store.delete_answers(tx, account_id)
     for file_id in store.unended_files(tx, account_id):
-        cancel_file(tx, FileKey(file_id, account_id), requester)
+        cancel_file(tx, FileKey(file_id, Reach.of(account_id)), requester)
     for mapping in list_mappings(tx, account_id):
         delete_mapping(tx, MappingName(account_id, mapping.name), requester)
     if get_account(tx, account_id).name == ACCOUNT:

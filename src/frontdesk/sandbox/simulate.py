@@ -15,18 +15,19 @@ from frontdesk.plans import list_plans
 from frontdesk.queues import list_in_visit, list_on_duty, list_waiting
 from frontdesk.queues.events import parse_event
 from frontdesk.queues.ingest import ingest
+from frontdesk.reach import Reach
 from frontdesk.sandbox.practice import Practice
 
 BATCH = 500
 LEAST_DOCTORS = 2  # of each practice; the missing ones come on duty at once
 
 
-def open_practices(tx: Tx, account_id: int | None, chance: Random) -> list[Practice]:
-    """A practice for each provider group that serves the plans, with its present doctors and
+def open_practices(tx: Tx, reach: Reach, chance: Random) -> list[Practice]:
+    """A practice for each provider group that serves the plans within reach, with its present doctors and
     patients.
     """
     plans: defaultdict[int, list[int]] = defaultdict(list)
-    for plan in list_plans(tx, account_id):
+    for plan in list_plans(tx, reach):
         if plan.accepting_patients:
             plans[plan.provider_group.id].append(plan.id)
     waiting = list_waiting(tx)

@@ -23,6 +23,7 @@ from frontdesk.invitations.model import ATTEMPT_ENDS, InvitationState
 from frontdesk.privacy.retention import read_upkeep
 from frontdesk.queues import list_current, list_feeds, list_outcomes, measure_accuracy
 from frontdesk.queues.model import QueueInfo
+from frontdesk.reach import EVERY
 from frontdesk.usage import list_request_costs, oldest_slot
 from frontdesk.usage.request_costs import SLOT_MINUTES
 
@@ -138,7 +139,7 @@ def work_metrics(tx: Tx, now: datetime) -> list[Metric]:
 
 def accuracy_metrics(tx: Tx, now: datetime) -> list[Metric]:
     """The accuracy of the last hour's wait estimates, by plan."""
-    found = measure_accuracy(list_outcomes(tx, now - RECENT))
+    found = measure_accuracy(list_outcomes(tx, EVERY, now - RECENT))
     sentences = {
         "wrong_zero_share": (
             "Share of the estimates of 0 in the last hour after which the patient waited over 30 s."

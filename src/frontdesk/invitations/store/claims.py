@@ -58,7 +58,7 @@ def find_lanes(tx: Tx) -> list[model.Lane]:
 
 _CLAIMED_COLUMNS = ", ".join(model.ClaimedInvitation._fields)
 _INTO_TIMELINE = (
-    "INSERT INTO invitation_events (invitation_id, at, from_state, to_state, reason, code)"
+    "INSERT INTO invitation_events (invitation_id, at, from_state, to_state, reason, code, actor)"
 )
 _PENDING_DUE = (
     "SELECT id FROM invitations WHERE state = 'pending' AND delivery = :delivery "
@@ -71,7 +71,7 @@ _CLAIM = f"""
 """  # noqa: S608 - constants only
 _CLAIM_EVENTS = (
     f"{_INTO_TIMELINE} SELECT id, updated_at, 'pending', 'claimed', 'claimed', "
-    "CAST(NULL AS integer)"
+    "CAST(NULL AS integer), CAST(NULL AS text)"
 )
 # Workers that claim at the same time skip each other's rows.
 _CLAIMED_POSTGRESQL = _CLAIM.format(
@@ -132,7 +132,8 @@ def has_lapsed(tx: Tx, now: datetime) -> bool:
 
 _CHANGE = (
     "key bigint, epoch integer, message_id text, from_state text, state text, reason text, "
-    "due_at timestamptz, code integer, attempts integer, losses integer, words text, updated_at timestamptz"
+    "due_at timestamptz, code integer, attempts integer, losses integer, words text, actor text, "
+    "updated_at timestamptz"
 )
 _VALUES = ", ".join(
     f"value->>'{name}' AS {name}" for name, _ in map(str.split, _CHANGE.split(", "))
@@ -153,7 +154,10 @@ _CHANGED = f"""
 # The relay's words can name the address, so an invitation that was erased meanwhile gets none.
 # SQLite writes the index of Message-IDs again whenever an UPDATE names the column.
 _OF_CLAIM = "epoch = i.epoch + 1, message_id = r.message_id, "
-_STEPS = " SELECT r.key, r.updated_at, r.from_state, r.state, r.reason, r.code FROM {changes} WHERE {is_step}"
+_STEPS = (
+    " SELECT r.key, r.updated_at, r.from_state, r.state, r.reason, r.code, r.actor "
+    "FROM {changes} WHERE {is_step}"
+)
 _EVENTS = _INTO_TIMELINE + _STEPS
 _BOTH_POSTGRESQL = (
     "WITH changed AS ({changed}, r.*), events AS ({events}) "

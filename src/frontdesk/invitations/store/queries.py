@@ -21,15 +21,16 @@ from frontdesk.invitations.tables import (
     invitations,
 )
 from frontdesk.plans.tables import plans
+from frontdesk.reach import Reach
 
 
 def list_invitations(
-    tx: Tx, *, account_id: int | None, state: model.InvitationState | None, limit: int
+    tx: Tx, reach: Reach, *, state: model.InvitationState | None, limit: int
 ) -> list[model.Invitation]:
-    """The newest `limit` invitations of the account and in the state (None: any), newest first."""
+    """The newest `limit` invitations within reach and in the state (None: any), newest first."""
     query = select(invitations).order_by(invitations.c.id.desc()).limit(limit)
-    if account_id is not None:
-        query = query.where(invitations.c.account_id == account_id)
+    if reach.account_id is not None:
+        query = query.where(invitations.c.account_id == reach.account_id)
     if state is not None:
         query = query.where(invitations.c.state == state)
     return [model.Invitation._make(row) for row in tx.execute(query)]
@@ -89,9 +90,16 @@ def find_reports(tx: Tx, message_ids: Collection[str]) -> list[model.DeliveryRep
     ]
 
 
-def find_invitation(tx: Tx, invitation_id: int, *, lock: bool = False) -> model.Invitation:
-    """Raises NotFound. With `lock` no other transaction changes the invitation until this one ends."""
+def find_invitation(
+    tx: Tx, reach: Reach, invitation_id: int, *, lock: bool = False
+) -> model.Invitation:
+    """The invitation. Raises NotFound, also for one out of reach. With `lock` no other transaction
+    changes it until this one ends.
+    """
     query = select(invitations).where(invitations.c.id == invitation_id)
+    if reach.account_id is not None:
+        # The `+ 0`: found by its id, and not by the account.
+        query = query.where(invitations.c.account_id + 0 == reach.account_id)
     row = tx.execute(query.with_for_update() if lock else query).first()
     if row is None:
         raise NotFound("invitation")

@@ -41,8 +41,8 @@ def _failed(asked: model.FailedSince) -> list[ColumnElement[bool]]:
         _i.settled_at >= asked.since,
         _i.settled_at <= asked.until,
     ]
-    if asked.account_id is not None:
-        conditions.append(_i.account_id == asked.account_id)
+    if asked.reach.account_id is not None:
+        conditions.append(_i.account_id == asked.reach.account_id)
     if asked.relay_code is not None:
         conditions.append(_i.relay_code == asked.relay_code)
     return conditions

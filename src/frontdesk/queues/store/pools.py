@@ -44,6 +44,7 @@ from frontdesk.queues.model import (
     EventType,
 )
 from frontdesk.queues.tables import duties, encounters, queue_events
+from frontdesk.reach import Reach
 
 RECENT = timedelta(seconds=RECENT_SECONDS)
 
@@ -159,13 +160,13 @@ DUTY_EVENTS = (
 )
 
 
-def plans_by_group(tx: Tx, account_id: int | None) -> dict[int, list[int]]:
-    """The account's plans (None: those of all accounts) by provider group."""
+def plans_by_group(tx: Tx, reach: Reach) -> dict[int, list[int]]:
+    """The plans within reach by provider group."""
     query = select(*plans.c["provider_group_id", "id"]).order_by(plans.c.id)
+    if reach.account_id is not None:
+        query = query.where(plans.c.account_id == reach.account_id)
     found: ByGroup[int] = defaultdict(list)
-    for group, id_ in tx.execute(
-        query if account_id is None else query.where(plans.c.account_id == account_id)
-    ):
+    for group, id_ in tx.execute(query):
         found[group].append(id_)
     return found
 

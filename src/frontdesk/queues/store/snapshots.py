@@ -18,6 +18,7 @@ from frontdesk.queues.model import (
     WaitOutcome,
 )
 from frontdesk.queues.tables import encounters, estimate_log, queue_snapshots
+from frontdesk.reach import Reach
 
 MAX_OUTCOMES = 20_000
 
@@ -50,11 +51,11 @@ def _stored_records(records: IntervalRecords | None) -> dict[str, Any] | None:
     return {"until": records.until.isoformat(), "plans": plans}
 
 
-def list_records(tx: Tx, account_id: int | None) -> dict[int, IntervalRecord]:
-    """By plan of the account (None: of all accounts), the record of its intervals."""
+def list_records(tx: Tx, reach: Reach) -> dict[int, IntervalRecord]:
+    """By plan within reach, the record of its intervals."""
     query = select(queue_snapshots.c.records).where(queue_snapshots.c.records.is_not(None))
-    if account_id is not None:
-        query = query.where(queue_snapshots.c.account_id == account_id)
+    if reach.account_id is not None:
+        query = query.where(queue_snapshots.c.account_id == reach.account_id)
     found = map(_records, tx.execute(query).scalars())
     return {id_: record for records in found if records for id_, record in records.plans.items()}
 
@@ -95,20 +96,16 @@ def list_current(tx: Tx, now: datetime) -> dict[int, QueueInfo]:
 
 
 def list_outcomes(
-    tx: Tx,
-    since: datetime,
-    *,
-    account_id: int | None = None,
-    ended: tuple[datetime, datetime] | None = None,
+    tx: Tx, reach: Reach, since: datetime, *, ended: tuple[datetime, datetime] | None = None
 ) -> list[WaitOutcome]:
     """Each estimate since then, with the wait of the first patient that joined under it and had a
     visit, by time of joining.
 
-    Of the account only; waits that ended after the first of the times `ended` and by the second. At
-    most the latest MAX_OUTCOMES waits are read.
+    Of the plans within reach; waits that ended after the first of the times `ended` and by the
+    second. At most the latest MAX_OUTCOMES waits are read.
     """
     columns = encounters.c
-    query = _outcomes(since, account_id)
+    query = _outcomes(since, reach)
     if ended is not None:
         query = query.where(columns.started_at > ended[0], columns.started_at <= ended[1])
     first = {row.id: row for row in tx.execute(query)}  # the earliest comes last
@@ -125,7 +122,7 @@ def list_outcomes(
     ]
 
 
-def _outcomes(since: datetime, account_id: int | None) -> Select[Any]:
+def _outcomes(since: datetime, reach: Reach) -> Select[Any]:
     """Visits that patients joined since then, each with the estimate that was shown."""
     columns = encounters.c
     log = estimate_log.c
@@ -140,6 +137,7 @@ def _outcomes(since: datetime, account_id: int | None) -> Select[Any]:
     )
     # By group: with a second index of plan_id, old statistics decided which of the two a look-up of
     # past visits used.
+    account_id = reach.account_id
     of_account = true() if account_id is None else plans.c.account_id == account_id
     groups = (
         select(plans.c.provider_group_id.label("id")).where(of_account).distinct().cte("groups")
