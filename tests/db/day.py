@@ -44,9 +44,11 @@ from frontdesk.privacy.erasure import (
 )
 from frontdesk.privacy.model import RetentionKind
 from frontdesk.privacy.retention import RetentionTurn, retention_days
+from frontdesk.queues.board import read_board, read_day
 from frontdesk.queues.model import IntervalRecords
 from frontdesk.queues.snapshot import counted
 from frontdesk.queues.upkeep import DEFAULT_AGE, prune
+from frontdesk.reach import EVERY, Reach
 from frontdesk.text import wire_time
 from frontdesk.usage.request_costs import save as save_request_costs
 from frontdesk.web.telemetry import Telemetry
@@ -388,3 +390,6 @@ class Installation:
             prune(tx, now=self.clock(), age=DEFAULT_AGE)
             records = IntervalRecords(self.clock() - timedelta(hours=1), {})
             counted(tx, self.customer.account_id, records, self.clock())
+            for reach in (Reach.of(self.customer.account_id), EVERY):
+                read_board(tx, reach, self.clock())
+                read_day(tx, reach, self.customer.plan_ids[0], self.clock())

@@ -25,8 +25,10 @@ from frontdesk.invitations.protocol import DeliveryContext, seconds_to_work
 from frontdesk.mailbox import list_messages
 from frontdesk.mailbox.catcher import MailCatcher
 from frontdesk.privacy.retention import RetentionTurn, retention_days
+from frontdesk.queues.board import read_board, read_day
 from frontdesk.queues.snapshot import queue_state
 from frontdesk.queues.store.events import list_history
+from frontdesk.reach import Reach
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
 from tests.cli.conftest import CommandLine
 from tests.db.day import Installation
@@ -161,6 +163,9 @@ def live(one: Installation, folder: Path) -> None:
         assert last_member_id(tx) > 2
         assert queue_state(tx, account, one.clock()).keys() == {*one.customer.plan_ids}
         assert len(list(list_history(tx, NOW))) > 3
+        reach = Reach.of(account)
+        [group] = read_board(tx, reach, one.clock()).groups
+        assert read_day(tx, reach, group.plans[0].plan.id, one.clock()).promised
         [caught, *_] = list_messages(tx)
         [secret] = list_secrets(tx, limited.client_id)
     cli = CommandLine(one.db.url)
