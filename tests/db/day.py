@@ -28,6 +28,14 @@ from frontdesk.eligibility.people import (
     rename,
     unmerge,
 )
+from frontdesk.eligibility.search import (
+    ByBirthDate,
+    ByEmail,
+    ByExternalId,
+    find_similar_to,
+    get_covered,
+    search_people,
+)
 from frontdesk.errors import NotFound
 from frontdesk.events import claim_due, pass_over
 from frontdesk.events.delivery import Progress, save
@@ -44,6 +52,7 @@ from frontdesk.privacy.erasure import (
 )
 from frontdesk.privacy.model import RetentionKind
 from frontdesk.privacy.retention import RetentionTurn, retention_days
+from frontdesk.queues.board import read_board, read_day
 from frontdesk.queues.model import IntervalRecords
 from frontdesk.queues.snapshot import counted
 from frontdesk.queues.upkeep import DEFAULT_AGE, prune
@@ -158,6 +167,20 @@ class Installation:
         assert self.api.post("/oauth/revoke", data=token, auth=who).status_code == 200
         assert ask(auth=(who[0], "x")).status_code == 401
 
+    def _look_for_people(self, n: int, member_id: int) -> None:
+        reach = Reach.of(self.customer.account_id)
+        ways = (
+            ByExternalId(f"AB {n:06d}"),
+            ByEmail(f"robin.{n}@example.com"),
+            ByBirthDate("1977-01-11", "sam"),
+        )
+        with self.db.read() as tx:
+            for by in ways:
+                search_people(tx, reach, by, now=self.clock())
+            search_people(tx, EVERY, ways[0], now=self.clock())
+            find_similar_to(tx, reach, member_id, now=self.clock())
+            get_covered(tx, reach, member_id, now=self.clock())
+
     def _read_members(self, n: int) -> None:
         members = f"/v2/plans/{self.customer.plan_ids[1]}/eligibility"
         named = (
@@ -171,6 +194,7 @@ class Installation:
         for after in ("", "&page[after]=50"):
             person = f"/v2/eligibility?last_name=sample&dob=1977-01-11{after}"
             assert self.reader.get(person).status_code == 200
+        self._look_for_people(n, found)
         for path in (
             f"{members}/{found}",
             f"{members}/{found}/history",
@@ -387,3 +411,6 @@ class Installation:
             prune(tx, now=self.clock(), age=DEFAULT_AGE)
             records = IntervalRecords(self.clock() - timedelta(hours=1), {})
             counted(tx, self.customer.account_id, records, self.clock())
+            for reach in (Reach.of(self.customer.account_id), EVERY):
+                read_board(tx, reach, self.clock())
+                read_day(tx, reach, self.customer.plan_ids[0], self.clock())

@@ -18,6 +18,7 @@ from frontdesk import queues
 from frontdesk.access.accounts import list_secrets
 from frontdesk.audit import AuditEntry, Requester, record
 from frontdesk.eligibility import find_digests_of, last_member_id
+from frontdesk.eligibility.search import ByExternalId, find_similar_to, get_covered, search_people
 from frontdesk.files.actions import begin_file, delete_left_content
 from frontdesk.files.model import NewFile
 from frontdesk.invitations.model import InvitationState
@@ -25,6 +26,7 @@ from frontdesk.invitations.protocol import DeliveryContext, seconds_to_work
 from frontdesk.mailbox import list_messages
 from frontdesk.mailbox.catcher import MailCatcher
 from frontdesk.privacy.retention import RetentionTurn, retention_days
+from frontdesk.queues.board import read_board, read_day
 from frontdesk.queues.snapshot import queue_state
 from frontdesk.queues.store.events import list_history
 from frontdesk.reach import EVERY, Reach
@@ -109,6 +111,15 @@ def test_every_function_of_a_store_runs(new_database_url: str, tmp_path: Path) -
     assert not missing, "\n".join(missing)
 
 
+def watch_and_search(one: Installation, reach: Reach) -> None:
+    with one.db.read() as tx:
+        [group] = read_board(tx, reach, one.clock()).groups
+        assert read_day(tx, reach, group.plans[0].plan.id, one.clock()).promised
+        [found] = search_people(tx, reach, ByExternalId("AB 000008"), now=NOW).people
+        assert get_covered(tx, reach, found.id, now=NOW).last_change
+        find_similar_to(tx, reach, found.id, now=NOW)
+
+
 def live(one: Installation, folder: Path) -> None:
     actor = Requester("someone", "request", NOW)
     with one.db.write() as tx:
@@ -162,6 +173,8 @@ def live(one: Installation, folder: Path) -> None:
         assert last_member_id(tx) > 2
         assert queue_state(tx, Reach.of(account), one.clock()).keys() == {*one.customer.plan_ids}
         assert len(list(list_history(tx, NOW))) > 3
+    watch_and_search(one, Reach.of(account))
+    with one.db.read() as tx:
         [caught, *_] = list_messages(tx)
         [secret] = list_secrets(tx, EVERY, limited.client_id)
     cli = CommandLine(one.db.url)

@@ -32,11 +32,11 @@ from frontdesk.clock import system_clock
 from frontdesk.db import Tx
 from frontdesk.errors import Unavailable
 from frontdesk.interface import present
-from frontdesk.plans import get_plan, list_plans
+from frontdesk.plans import get_plan
 from frontdesk.queues import list_outcomes, list_waiting
+from frontdesk.queues.board import PlanBoard, read_board
 from frontdesk.queues.ingest import set_waiting
 from frontdesk.queues.model import WaitOutcome, accuracy_of, measure_accuracy
-from frontdesk.queues.snapshot import queue_state
 from frontdesk.queues.upkeep import DEFAULT_AGE, MIN_AGE
 from frontdesk.queues.upkeep import prune as prune_page
 from frontdesk.queues.upkeep import rebuild as rebuild_all
@@ -51,7 +51,6 @@ Patient = Annotated[
 ]
 
 _AGE = re.compile(r"([1-9][0-9]{0,3})d")
-RECENT = timedelta(hours=1)
 BOARD_COLUMNS = (
     "plan_id name doctors doctors_with_patients queue_length wait interval "
     "last_hour.matched last_hour.mean_error_seconds"
@@ -158,50 +157,47 @@ def watch(
     once: Annotated[bool, option("Print the board once and stop.", "--once")] = False,
 ) -> Output:
     """Show the plans' queues, and the error of the last hour's estimates, until Ctrl-C."""
-    items = ask(lambda tx: board(tx, reach_of(account)))
+    reach = reach_of(account)
+    items = ask(lambda tx: _board_items(tx, reach))
     is_live = sys.stdout.isatty() and not once
-    return Output(items, _watched(account, every) if is_live else _board_parts(items))
+    return Output(items, _watched(reach, every) if is_live else _board_parts(items))
 
 
-def _watched(account: int | None, every: float) -> Iterator[Part]:
+def _watched(reach: Reach, every: float) -> Iterator[Part]:
     """The board is drawn anew below the only part."""
     yield "Until Ctrl-C:"
     with migrated_database(settings()) as db, Live(console=console(), auto_refresh=False) as live:
         while True:
             with suppress(Unavailable):  # the last board stays until the database answers again
-                live.update(
-                    Group(*_board_parts(db.ask(lambda tx: board(tx, reach_of(account))))),
-                    refresh=True,
-                )
+                items = db.ask(lambda tx: _board_items(tx, reach))
+                live.update(Group(*_board_parts(items)), refresh=True)
             time.sleep(every)
 
 
-def board(tx: Tx, reach: Reach) -> list[dict[str, Any]]:
-    """Each plan within reach with its queue, and the accuracy of the last hour's estimates."""
-    now = system_clock()
-    queues = queue_state(tx, reach, now)
-    outcomes = list_outcomes(tx, reach, now - RECENT)
-    measured = {of_plan.plan_id: of_plan for of_plan in measure_accuracy(outcomes)}
-    items = []
-    for plan in list_plans(tx, reach):
-        queue = queues[plan.id]
-        of_plan = measured.get(plan.id)
-        item = {
-            "plan_id": plan.id,
-            "external_id": plan.external_id,
-            "name": plan.name,
-            "provider_group_id": plan.provider_group.id,
-            "doctors": queue.doctors,
-            "doctors_with_patients": queue.in_visit,
-            **present.queue(queue.info),
-            "interval": present.queue_interval(queue.info),
-            "last_hour": {
-                "matched": of_plan.matched if of_plan else 0,
-                "mean_error_seconds": round(of_plan.mean_error_seconds) if of_plan else None,
-            },
-        }
-        items.append(item)
-    return items
+def _board_items(tx: Tx, reach: Reach) -> list[dict[str, Any]]:
+    """The plans of the board by id."""
+    board = read_board(tx, reach, system_clock())
+    of_plans = [of_plan for group in board.groups for of_plan in group.plans]
+    return [_board_item(each) for each in sorted(of_plans, key=lambda each: each.plan.id)]
+
+
+def _board_item(of_plan: PlanBoard) -> dict[str, Any]:
+    plan = of_plan.plan
+    last_hour = of_plan.last_hour
+    return {
+        "plan_id": plan.id,
+        "external_id": plan.external_id,
+        "name": plan.name,
+        "provider_group_id": plan.provider_group.id,
+        "doctors": of_plan.doctors,
+        "doctors_with_patients": of_plan.busy_doctors,
+        **present.queue(of_plan.info),
+        "interval": present.queue_interval(of_plan.info),
+        "last_hour": {
+            "matched": last_hour.matched if last_hour else 0,
+            "mean_error_seconds": round(last_hour.mean_error_seconds) if last_hour else None,
+        },
+    }
 
 
 def _board_parts(items: list[dict[str, Any]]) -> tuple[Text, Table]:

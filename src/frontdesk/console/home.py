@@ -8,6 +8,7 @@ from frontdesk.console.door import Pages, Who
 from frontdesk.console.script import SCRIPT, SCRIPT_NAME
 from frontdesk.console.visit import Visit
 from frontdesk.errors import NotFound
+from frontdesk.reach import EVERY
 from frontdesk.users.model import Right
 from frontdesk.web.response import Response
 
@@ -31,7 +32,7 @@ async def enter(visit: Visit) -> Response:
 async def list_accounts(visit: Visit) -> Response:
     """List the accounts that the user reaches."""
     user = visit.user
-    every = await visit.app.ask(access.list_accounts)
+    every = await visit.app.ask(lambda tx: access.list_accounts(tx, EVERY))
     accounts = [each for each in every if user.reaches(each.id)]
     return frame.show(visit, "Accounts", "accounts.html", accounts=accounts)
 

@@ -132,6 +132,16 @@ def spellings(name: str) -> frozenset[str]:
     return frozenset(filter(None, written))
 
 
+def words_of(name: str) -> frozenset[str]:
+    """The spellings of the name and of each of its words.
+
+    >>> sorted(words_of("Sample-Lee"))
+    ['lee', 'sample', 'samplelee']
+    """
+    found = spellings(name)
+    return found if name.isalpha() else found.union(*map(spellings, _BETWEEN_WORDS.split(name)))
+
+
 def first_name_spellings(name: str) -> frozenset[str]:
     """The spellings of a first name; none of an initial and of a placeholder for a newborn."""
     return frozenset(filter(_is_first_name, spellings(_without_generation(name)[0])))

@@ -271,9 +271,9 @@ def find_record(tx: Tx, account_id: int, column: str, value: Any) -> Values | No
 
 def list_born_on(
     tx: Tx, account_id: int, dob: str, *, after_id: int, limit: int
-) -> Sequence[Row[int, str]]:
-    """The `id` and `last_name` of the account's rows with this date of birth, in id order after an
-    id, those of withdrawn and merged members counted.
+) -> Sequence[Row[int, str, str]]:
+    """The `id`, `last_name` and `first_name` of the account's rows with this date of birth, in id
+    order after an id, those of withdrawn and merged members counted.
     """
     columns = members.c
     order = (columns.account_id, columns.dob, columns.id)
@@ -289,8 +289,38 @@ def list_born_on(
             tuple_(*order) > tuple_(literal(account_id), day, literal(after_id)),
             tuple_(columns.account_id, columns.dob) <= tuple_(literal(account_id), day),
         )
-    query = select(columns.id, columns.last_name).where(*born)
+    query = select(columns.id, columns.last_name, columns.first_name).where(*born)
     return tx.execute(query.order_by(*order).limit(limit)).all()
+
+
+def list_namesakes(tx: Tx, digest: str, *, limit: int) -> list[Values]:
+    """Members with this person digest, by column, in id order, without those that were withdrawn or
+    merged: those among `limit` stored rows.
+    """
+    # Sorted here: for an order by id PostgreSQL may read all members in that order.
+    query = select(*_RECORD).where(members.c.person_digest == digest).limit(limit)
+    found = [dict(row) for row in tx.execute(query).mappings()]
+    there = [
+        each for each in found if each["uniqueness_scope"] >= 0 and each["merged_into"] is None
+    ]
+    return sorted(there, key=itemgetter("id"))
+
+
+def list_distinct_from(tx: Tx, member_id: int) -> set[int]:
+    """The ids of the members that a person has called distinct from this one."""
+    columns = distinct_members.c
+    lower = select(columns.lower_id).where(columns.higher_id == member_id)
+    higher = select(columns.higher_id).where(columns.lower_id == member_id)
+    return {*tx.execute(lower).scalars(), *tx.execute(higher).scalars()}
+
+
+def find_last_entry(tx: Tx, member_id: int) -> model.HistoryEntry | None:
+    """The newest entry of the member's history; None without any."""
+    columns = member_history.c
+    order = columns.member_id.desc(), columns.id.desc()
+    query = select(*columns[model.HistoryEntry._fields]).where(columns.member_id == member_id)
+    row = tx.execute(query.order_by(*order).limit(1)).first()
+    return None if row is None else model.HistoryEntry(*row)
 
 
 def list_records_of(tx: Tx, account_id: int, ids: Collection[int]) -> list[Values]:

@@ -9,7 +9,7 @@ from frontdesk.audit import Requester
 from frontdesk.clock import find_time_zone
 from frontdesk.db import Tx
 from frontdesk.errors import Conflict, Fault, Invalid, NotFound
-from frontdesk.reach import Reach
+from frontdesk.reach import EVERY, Reach
 from frontdesk.users import factors, store
 from frontdesk.users.model import EndedUser, Right, Role, User, UserState
 from frontdesk.users.names import read_name
@@ -110,14 +110,14 @@ def note_secret_seen(tx: Tx, user_id: int, client_id: str, *, now: datetime) -> 
     """Note that the user was shown a secret of this API client (its public client_id). Raises
     NotFound.
     """
-    store.note_secret_seen(tx, user_id, get_client(tx, client_id).id, now)
+    store.note_secret_seen(tx, user_id, get_client(tx, EVERY, client_id).id, now)
 
 
 def secret_seen_by(tx: Tx, client_id: str) -> dict[int, datetime]:
     """The ids of the users who were shown a secret of the client, with the last time. Raises
     NotFound.
     """
-    return store.users_who_saw(tx, get_client(tx, client_id).id)
+    return store.users_who_saw(tx, get_client(tx, EVERY, client_id).id)
 
 
 def delete_expired(tx: Tx, before: datetime, *, unseen_since: datetime) -> int:

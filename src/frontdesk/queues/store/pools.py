@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 from frontdesk.db import Tx
-from frontdesk.db.sets import SameKey
+from frontdesk.db.sets import SameKey, find_set
 from frontdesk.plans.tables import plans, provider_groups
 from frontdesk.queues.estimate.late_feed import KNOWN_STARTS, usual_lateness
 from frontdesk.queues.estimate.model import (
@@ -181,6 +181,19 @@ def list_feeds(tx: Tx) -> dict[int, datetime]:
         account: at
         for account, at in tx.execute(query.group_by(plans.c.account_id))
         if at is not None
+    }
+
+
+def find_fed(tx: Tx, groups: Collection[int]) -> dict[int, datetime]:
+    """When queue events last came for the provider groups, by group; without those that never had
+    any.
+    """
+    found = find_set(tx, provider_groups, "id", groups, columns=("id", "fed_at")).rows
+    # SQLite keeps times as text.
+    return {
+        row["id"]: datetime.fromisoformat(str(row["fed_at"]))
+        for row in found
+        if row["fed_at"] is not None
     }
 
 

@@ -1,13 +1,13 @@
 """The SQL of the shared snapshots, and of the log of estimates and the waits that followed them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Select, insert, select, true, update
 
 from frontdesk.db import Tx
-from frontdesk.db.sets import SameKey
+from frontdesk.db.sets import SameKey, as_json, by_key
 from frontdesk.plans.tables import plans
 from frontdesk.queues.estimate.model import IntervalRecord
 from frontdesk.queues.model import (
@@ -19,6 +19,7 @@ from frontdesk.queues.model import (
 )
 from frontdesk.queues.tables import encounters, estimate_log, queue_snapshots
 from frontdesk.reach import Reach
+from frontdesk.text import stored_time
 
 MAX_OUTCOMES = 20_000
 
@@ -120,6 +121,50 @@ def list_outcomes(
         )
         for row in reversed(first.values())
     ]
+
+
+def list_estimates_at(
+    tx: Tx, plan_id: int, times: Sequence[datetime]
+) -> list[tuple[datetime, int, int | None, int | None]]:
+    """The estimate that was in force for the plan at each of the times, with the time and the ends
+    of its interval; none for a time at which none was in force.
+    """
+    if tx.dialect.name == "sqlite":
+        mark = "?"
+        at = "w.value"
+        values = "json_each(?)"
+    else:
+        mark = "%s"
+        at = "w.value::timestamptz"
+        values = "json_array_elements_text(%s::json)"
+    latest = f"""(SELECT s.id FROM estimate_log s WHERE s.plan_id = {mark} AND s.taken_at <= {at}
+        ORDER BY s.taken_at DESC LIMIT 1)"""  # noqa: S608 - made of names only
+    is_latest = f"e.id = {latest}" if tx.dialect.name == "sqlite" else by_key("e.id", latest)
+    sql = f"""SELECT w.value, e.estimate_seconds, e.low_seconds, e.high_seconds
+        FROM {values} AS w JOIN estimate_log e ON {is_latest}
+        WHERE e.expires_at > {at}"""  # noqa: S608
+    parameters = (as_json([stored_time(time) for time in times]), plan_id)
+    rows = tx.exec_driver_sql(sql, parameters)
+    return sorted((datetime.fromisoformat(at), *values) for at, *values in rows)
+
+
+def list_waits(
+    tx: Tx, group_id: int, plan_id: int, *, since: datetime
+) -> list[tuple[datetime, datetime]]:
+    """When patients of the plan joined since then and their visits started: the latest MAX_OUTCOMES
+    that joined.
+    """
+    columns = encounters.c
+    # By group, as in `_outcomes`.
+    query = select(columns.joined_at, columns.started_at).where(
+        columns.provider_group_id == group_id,
+        columns.plan_id + 0 == plan_id,
+        columns.state.in_((EncounterState.IN_VISIT, EncounterState.ENDED)),
+        columns.started_at.is_not(None),
+        columns.joined_at >= since,
+    )
+    rows = tx.execute(query.order_by(columns.joined_at.desc()).limit(MAX_OUTCOMES))
+    return [(row.joined_at, row.started_at) for row in rows]
 
 
 def _outcomes(since: datetime, reach: Reach) -> Select[Any]:

@@ -1,0 +1,236 @@
+"""The board: the queues as people watch them, and the last day of one plan as a chart.
+
+A board is computed once for all its viewers in a process and shared for 5 s, a day for 60 s
+(`QueueBoards`). Customers' programs read the snapshot instead (`queues.snapshot`), which all
+processes share.
+"""
+
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from frontdesk.clock import Clock
+from frontdesk.db import Database, Tx
+from frontdesk.plans import get_plan, list_plans
+from frontdesk.plans.model import Plan, ProviderGroup
+from frontdesk.queues.model import EstimateAccuracy, PlanQueue, QueueInfo, measure_accuracy
+from frontdesk.queues.snapshot import queue_state
+from frontdesk.queues.store.pools import find_fed
+from frontdesk.queues.store.snapshots import list_estimates_at, list_outcomes, list_waits
+from frontdesk.reach import Reach
+
+RECENT = timedelta(hours=1)  # of the estimates whose error is shown
+DAY = timedelta(hours=24)
+STEP = timedelta(minutes=5)
+STEPS = DAY // STEP
+BOARD_TIME = timedelta(seconds=5)
+DAY_TIME = timedelta(seconds=60)
+MOST_KEPT = 1000  # boards, or days
+
+
+class PlanBoard(NamedTuple):
+    """A plan's queue, the doctors on duty that serve it, and how many of them are with a patient.
+    `last_hour` is None without a visit that followed an estimate of the last hour.
+    """
+
+    plan: Plan
+    info: QueueInfo
+    doctors: int
+    busy_doctors: int
+    last_hour: EstimateAccuracy | None
+
+    @property
+    def is_closed(self) -> bool:
+        """No doctor is on duty, so there is no wait to show."""
+        return not self.info.doctors_on_duty
+
+
+class GroupBoard(NamedTuple):
+    """The plans of a provider group, by id. `fed_at`: when its queue events last came, None if
+    none ever did.
+    """
+
+    group: ProviderGroup
+    fed_at: datetime | None
+    plans: tuple[PlanBoard, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QueueBoard:
+    """The provider groups with plans within reach, by id, as they were at `as_of`."""
+
+    as_of: datetime
+    groups: tuple[GroupBoard, ...]
+
+    def feed_age(self, group: GroupBoard) -> timedelta | None:
+        """The age of the group's latest queue events at `as_of`; None if none ever came."""
+        return None if group.fed_at is None else max(timedelta(0), self.as_of - group.fed_at)
+
+
+class PromisedWait(NamedTuple):
+    """The estimate in force at a time, in seconds, with its 80 % interval."""
+
+    at: datetime
+    seconds: int
+    low_seconds: int | None
+    high_seconds: int | None
+
+
+class PastWaits(NamedTuple):
+    """The waits of the patients that joined in the 5 minutes from `at`, in seconds."""
+
+    at: datetime
+    patients: int
+    mean_seconds: float
+    longest_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlanDay:
+    """The last 24 hours of a plan: at most 288 promised waits and 288 groups of waits, by time.
+    Times without a doctor on duty have no promised wait.
+    """
+
+    plan: Plan
+    as_of: datetime
+    promised: tuple[PromisedWait, ...]
+    waits: tuple[PastWaits, ...]
+
+
+def read_board(tx: Tx, reach: Reach, now: datetime) -> QueueBoard:
+    """The board of the plans within reach, in eleven statements."""
+    queues = queue_state(tx, reach, now)
+    outcomes = list_outcomes(tx, reach, now - RECENT)
+    measured = {of_plan.plan_id: of_plan for of_plan in measure_accuracy(outcomes)}
+    by_group: defaultdict[int, list[PlanBoard]] = defaultdict(list)
+    groups: dict[int, ProviderGroup] = {}
+    for plan in list_plans(tx, reach):
+        queue = queues.get(plan.id)
+        if queue is None:
+            continue  # made since the queues were read
+        groups[plan.provider_group.id] = plan.provider_group
+        by_group[plan.provider_group.id].append(_of_plan(plan, queue, measured.get(plan.id)))
+    fed = find_fed(tx, groups.keys())
+    found = (
+        GroupBoard(groups[id_], fed.get(id_), tuple(by_group[id_])) for id_ in sorted(by_group)
+    )
+    return QueueBoard(now, tuple(found))
+
+
+def _of_plan(plan: Plan, queue: PlanQueue, last_hour: EstimateAccuracy | None) -> PlanBoard:
+    return PlanBoard(
+        plan=plan,
+        info=queue.info,
+        doctors=queue.doctors,
+        busy_doctors=queue.in_visit,
+        last_hour=last_hour,
+    )
+
+
+def read_day(tx: Tx, reach: Reach, plan_id: int, now: datetime) -> PlanDay:
+    """The last 24 hours of a plan. Raises NotFound, also for a plan beyond the reach."""
+    plan = get_plan(tx, reach, plan_id)
+    # Whole steps, so that the points stay where they are while the chart moves on.
+    last = now - timedelta(seconds=now.timestamp() % STEP.total_seconds())
+    times = [last - STEP * number for number in reversed(range(STEPS))]
+    promised = (PromisedWait._make(each) for each in list_estimates_at(tx, plan_id, times))
+    waits = list_waits(tx, plan.provider_group.id, plan_id, since=times[0])
+    return PlanDay(plan, now, tuple(promised), tuple(_by_step(times, waits)))
+
+
+def _by_step(
+    times: list[datetime], waits: Iterable[tuple[datetime, datetime]]
+) -> Iterator[PastWaits]:
+    """The waits (joined, started) by the step in which the patient joined."""
+    by_step: defaultdict[int, list[float]] = defaultdict(list)
+    for joined_at, started_at in waits:
+        number = min((joined_at - times[0]) // STEP, STEPS - 1)
+        by_step[number].append((started_at - joined_at).total_seconds())
+    for number, seconds in sorted(by_step.items()):
+        yield PastWaits(
+            at=times[number],
+            patients=len(seconds),
+            mean_seconds=sum(seconds) / len(seconds),
+            longest_seconds=max(seconds),
+        )
+
+
+@dataclass(slots=True)
+class _Shared:
+    """A value that viewers share, and the lock of the viewer that renews it."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    value: Any = None
+    read_at: datetime | None = None
+
+
+class QueueBoards:
+    """Boards and days, each computed once for all viewers of a process. From any thread."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._shared: dict[Hashable, _Shared] = {}
+
+    def in_memory(self, reach: Reach) -> QueueBoard | None:
+        """The board of this reach if it is at most 5 s old. Never waits."""
+        shared = self._shared.get(reach)
+        if shared is None or not _is_recent(shared, self._clock(), BOARD_TIME):
+            return None
+        board: QueueBoard = shared.value
+        return board
+
+    def read(self, db: Database, reach: Reach) -> QueueBoard:
+        """The board of this reach, at most 5 s old unless a viewer is renewing it at this moment:
+        then the last one. Raises Unavailable.
+        """
+
+        def compute(tx: Tx) -> QueueBoard:
+            return read_board(tx, reach, self._clock())
+
+        board: QueueBoard = self._get(db, reach, BOARD_TIME, compute)
+        return board
+
+    def read_day(self, db: Database, reach: Reach, plan_id: int) -> PlanDay:
+        """The day of the plan, at most 60 s old, as `read`. Raises NotFound, Unavailable."""
+
+        def compute(tx: Tx) -> PlanDay:
+            return read_day(tx, reach, plan_id, self._clock())
+
+        day: PlanDay = self._get(db, (reach, plan_id), DAY_TIME, compute)
+        return day
+
+    def _get(
+        self, db: Database, key: Hashable, most_age: timedelta, compute: Callable[[Tx], Any]
+    ) -> Any:
+        shared = self._of(key)
+        if _is_recent(shared, self._clock(), most_age):
+            return shared.value
+        # The first viewers wait for the value; later ones take the last while one renews it.
+        is_mine = shared.lock.acquire(blocking=shared.read_at is None)
+        if not is_mine:
+            return shared.value
+        try:
+            if not _is_recent(shared, self._clock(), most_age):
+                shared.value = db.ask(compute)
+                shared.read_at = self._clock()
+            return shared.value
+        finally:
+            shared.lock.release()
+
+    def _of(self, key: Hashable) -> _Shared:
+        with self._lock:
+            shared = self._shared.get(key)
+            if shared is None:
+                if len(self._shared) >= MOST_KEPT:
+                    self._shared.clear()
+                shared = self._shared[key] = _Shared()
+            return shared
+
+
+def _is_recent(shared: _Shared, now: datetime, most_age: timedelta) -> bool:
+    """False too when a clock that was set back makes it a value of the future."""
+    return shared.read_at is not None and timedelta(0) <= now - shared.read_at < most_age

@@ -1,0 +1,213 @@
+"""The board: what it shows of each plan, for whom, computed once for all viewers; the day of a
+plan.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+
+import pytest
+from sqlalchemy import insert
+
+from frontdesk.db import Database
+from frontdesk.errors import NotFound
+from frontdesk.queues import board
+from frontdesk.queues.board import (
+    STEP,
+    STEPS,
+    PastWaits,
+    QueueBoard,
+    QueueBoards,
+    read_board,
+    read_day,
+)
+from frontdesk.queues.tables import encounters, estimate_log
+from frontdesk.reach import EVERY, Reach
+from tests.conftest import SetClock
+from tests.db.statements import statements
+from tests.factories import NOW
+from tests.queues.feed import JOINED, ON, STARTED, Clinic, event, feed, make_clinic
+
+
+def open_clinic(db: Database, name: str = "Example") -> Clinic:
+    """Two doctors for both plans, one with a patient; one patient waits for the first plan."""
+    clinic = make_clinic(db, name)
+    plan = clinic.plan_ids[0]
+    feed(
+        db,
+        *(
+            event(f"on-{doctor}-{name}", ON, 0, provider_group_id=clinic.group_id, doctor=doctor)
+            for doctor in ("a", "b")
+        ),
+        event(f"j1-{name}", JOINED, 1, plan_id=plan, visit=f"1-{name}"),
+        event(f"s1-{name}", STARTED, 2, plan_id=plan, visit=f"1-{name}", doctor="a"),
+        event(f"j2-{name}", JOINED, 3, plan_id=plan, visit=f"2-{name}"),
+    )
+    return clinic
+
+
+def test_an_account_sees_its_plans_and_the_installation_all(db: Database) -> None:
+    first = open_clinic(db, "First")
+    second = open_clinic(db, "Second")
+    shut = make_clinic(db, "Shut", plan_count=1)
+    now = NOW + timedelta(seconds=60)
+    own = db.ask(lambda tx: read_board(tx, Reach.of(first.account_id), now))
+    [group] = own.groups
+    assert [each.plan.id for each in group.plans] == [*first.plan_ids]
+    waited, empty = group.plans
+    assert (waited.doctors, waited.busy_doctors, waited.info.queue_length) == (2, 1, 1)
+    assert (waited.is_closed, empty.info.queue_length, empty.last_hour) == (False, 0, None)
+    every = db.ask(lambda tx: read_board(tx, EVERY, now))
+    ids = [first.group_id, second.group_id, shut.group_id]
+    assert [each.group.id for each in every.groups] == ids
+    [closed] = every.groups[-1].plans
+    assert (closed.is_closed, every.feed_age(every.groups[-1])) == (True, None)
+    assert every.groups[0] == group
+
+
+def test_the_age_of_the_feed_is_that_of_its_own_group(db: Database) -> None:
+    clinic = open_clinic(db)
+    fed = db.ask(lambda tx: read_board(tx, Reach.of(clinic.account_id), NOW)).groups[0].fed_at
+    assert fed is not None
+    later = db.ask(lambda tx: read_board(tx, EVERY, fed + timedelta(minutes=31)))
+    assert later.feed_age(later.groups[0]) == timedelta(minutes=31)
+
+
+def test_the_error_of_the_last_hour_is_that_of_the_plan(db: Database) -> None:
+    clinic = open_clinic(db)
+    estimated(db, clinic.plan_ids[0], 5, seconds=60)
+    waited(db, clinic, [(NOW + timedelta(minutes=5, seconds=20), 90.0)])
+    now = NOW + timedelta(minutes=30)
+    group = db.ask(lambda tx: read_board(tx, EVERY, now)).groups[0]
+    found = group.plans[0].last_hour
+    assert found is not None
+    assert (found.matched, found.mean_error_seconds) == (1, 30.0)
+    assert group.plans[1].last_hour is None
+    much_later = NOW + timedelta(hours=2)
+    assert db.ask(lambda tx: read_board(tx, EVERY, much_later)).groups[0].plans[0].last_hour is None
+
+
+def test_a_board_is_computed_once_for_all_viewers_of_five_seconds(
+    db: Database, clock: SetClock
+) -> None:
+    clinic = open_clinic(db)
+    reach = Reach.of(clinic.account_id)
+    boards = QueueBoards(clock)
+    assert boards.in_memory(reach) is None
+    with statements(db, "FROM duties") as renewals, ThreadPoolExecutor(20) as threads:
+        shown = list(threads.map(lambda _: boards.read(db, reach), range(200)))
+        assert all(each is shown[0] for each in shown)
+        assert boards.in_memory(reach) is shown[0]
+        clock.advance(4.9)
+        assert boards.read(db, reach) is shown[0]
+        assert len(renewals) == 1
+        assert boards.read(db, EVERY) is not shown[0]
+        clock.advance(0.2)
+        assert boards.in_memory(reach) is None
+        assert boards.read(db, reach).as_of == clock()
+        assert len(renewals) == 3
+        clock.advance(-3600)  # a clock that was set back
+        assert boards.read(db, reach).as_of == clock()
+
+
+def test_while_a_board_is_renewed_the_last_one_is_shown(
+    db: Database, clock: SetClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_clinic(db)
+    boards = QueueBoards(clock)
+    first = boards.read(db, EVERY)
+    clock.advance(6)
+    seen = []
+
+    renewed = QueueBoard(clock(), ())
+
+    def compute(tx: object, reach: Reach, now: object) -> QueueBoard:
+        with ThreadPoolExecutor(1) as thread:
+            seen.append(thread.submit(boards.read, db, EVERY).result(timeout=10))
+        return renewed
+
+    monkeypatch.setattr(board, "read_board", compute)
+    assert boards.read(db, EVERY) is renewed
+    assert seen == [first]
+
+
+def test_the_boards_that_are_kept_are_bounded(
+    db: Database, clock: SetClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(board, "MOST_KEPT", 3)
+    boards = QueueBoards(clock)
+    for account_id in range(1, 9):
+        assert boards.read(db, Reach.of(account_id)).groups == ()
+    assert len(boards._shared) <= 3
+
+
+def estimated(db: Database, plan_id: int, minute: float, *, seconds: int = 300) -> None:
+    """An estimate of 30 s, so many minutes after NOW."""
+    at = NOW + timedelta(minutes=minute)
+    row = {"plan_id": plan_id, "taken_at": at, "expires_at": at + timedelta(seconds=30)}
+    row |= {"estimate_seconds": seconds, "low_seconds": seconds // 2, "high_seconds": 2 * seconds}
+    with db.write() as tx:
+        tx.execute(insert(estimate_log).values(row))
+
+
+def waited(db: Database, clinic: Clinic, waits: list[tuple[datetime, float]]) -> None:
+    """Patients of the first plan that joined at a time and waited so many seconds."""
+    rows = [
+        {
+            "provider_group_id": clinic.group_id,
+            "visit": f"w{number}",
+            "plan_id": clinic.plan_ids[0],
+            "state": "in_visit",
+            "joined_at": at,
+            "started_at": at + timedelta(seconds=seconds),
+            "last_event_at": at,
+        }
+        for number, (at, seconds) in enumerate(waits)
+    ]
+    with db.write() as tx:
+        tx.execute(insert(encounters), rows)
+
+
+def test_a_day_has_the_promised_wait_of_each_five_minutes_and_the_waits_that_came(
+    db: Database, clock: SetClock
+) -> None:
+    clinic = make_clinic(db)
+    plan, other = clinic.plan_ids
+    estimated(db, plan, -0.1, seconds=100)
+    estimated(db, plan, 4.8, seconds=200)
+    estimated(db, plan, 12)  # in force at no whole five minutes
+    estimated(db, other, 5)
+    joined = NOW + timedelta(minutes=5)
+    waited(db, clinic, [(joined, 60.0), (joined + timedelta(seconds=299), 180.0)])
+    now = NOW + timedelta(minutes=17)
+    day = db.ask(lambda tx: read_day(tx, Reach.of(clinic.account_id), plan, now))
+    assert [(each.at, each.seconds) for each in day.promised] == [(NOW, 100), (joined, 200)]
+    assert (day.promised[1].low_seconds, day.promised[1].high_seconds) == (100, 400)
+    assert day.waits == (PastWaits(joined, 2, 120.0, 180.0),)
+    assert (day.plan.id, day.as_of) == (plan, now)
+    empty = db.ask(lambda tx: read_day(tx, EVERY, plan, now + timedelta(days=1, minutes=10)))
+    assert (empty.promised, empty.waits) == ((), ())
+
+
+def test_a_day_is_bounded(db: Database) -> None:
+    clinic = make_clinic(db)
+    starts = [NOW + timedelta(minutes=minute) for minute in range(0, 24 * 60 + 2, 2)]
+    with db.write() as tx:
+        row = {"plan_id": clinic.plan_ids[0], "estimate_seconds": 1}
+        rows = [row | {"taken_at": at, "expires_at": at + STEP} for at in starts]
+        tx.execute(insert(estimate_log), rows)
+    waited(db, clinic, [(at, 1.0) for at in starts])
+    now = NOW + timedelta(hours=24)
+    day = db.ask(lambda tx: read_day(tx, EVERY, clinic.plan_ids[0], now))
+    assert (len(day.promised), len(day.waits)) == (STEPS, STEPS)
+
+
+def test_the_day_of_another_accounts_plan_does_not_exist(db: Database, clock: SetClock) -> None:
+    clinic = make_clinic(db)
+    stranger = make_clinic(db, "Stranger")
+    boards = QueueBoards(clock)
+    for plan_id in (clinic.plan_ids[0], 10**9):
+        with pytest.raises(NotFound):
+            boards.read_day(db, Reach.of(stranger.account_id), plan_id)
+    first = boards.read_day(db, Reach.of(clinic.account_id), clinic.plan_ids[0])
+    clock.advance(59)
+    assert boards.read_day(db, Reach.of(clinic.account_id), clinic.plan_ids[0]) is first
