@@ -65,7 +65,7 @@ class Desk:
     def merge(self, kept: int, dropped: int) -> None:
         names = (f"AB {kept:06d}", f"AB {dropped:06d}")
         with self.db.write() as tx:
-            merge(tx, *lock_pair(tx, *names, self.customer.account_id), WHO)
+            merge(tx, *lock_pair(tx, self.reach, *names), WHO)
 
 
 @pytest.fixture
@@ -181,7 +181,7 @@ def test_the_people_similar_to_one_have_its_names_and_birth_date(
     assert found.truncated is Truncation.MORE_FIT
     monkeypatch.undo()
     with db.write() as tx:
-        pair = lock_pair(tx, "AB 000002", "AB 000001", desk.customer.account_id)
+        pair = lock_pair(tx, desk.reach, "AB 000002", "AB 000001")
         call_distinct(tx, *pair, WHO)
     assert (desk.similar(one), desk.similar(other)) == ([third], [third])
     desk.merge(1, 3)
@@ -231,10 +231,10 @@ def test_an_erased_person_is_not_found_and_covers_nothing(
     desk: Desk, db: Database, clock: SetClock
 ) -> None:
     id_ = desk.enrol(1)
-    erase_person(db, db.ask(lambda tx: find_persons(tx, "AB 000001", None)), WHO, clock)
+    erase_person(db, db.ask(lambda tx: find_persons(tx, EVERY, "AB 000001")), WHO, clock)
     with pytest.raises(NotFound):
         db.ask(lambda tx: get_covered(tx, desk.reach, id_, now=NOW))
-    [values] = db.ask(lambda tx: find_members(tx, id_, None, withdrawn=True, column="id"))
+    [values] = db.ask(lambda tx: find_members(tx, EVERY, id_, withdrawn=True, column="id"))
     shown = cover(values, AccountDay("2026-11-20", "2026-11-20"))
     assert (shown.initials, shown.birth_year, shown.masked_email) == ("", None, None)
     assert (shown.external_id, shown.is_eligible) == ("", False)

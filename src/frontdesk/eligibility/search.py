@@ -180,9 +180,8 @@ def _covered(tx: Tx, found: Sequence[store.Values], now: datetime) -> tuple[Cove
 
 def _kept(tx: Tx, member: store.Values) -> store.Values:
     while member["merged_into"] is not None:
-        [member] = store.find_members(
-            tx, member["merged_into"], member["account_id"], withdrawn=True, column="id"
-        )
+        own = Reach.of(member["account_id"])
+        [member] = store.find_members(tx, own, member["merged_into"], withdrawn=True, column="id")
     return member
 
 
