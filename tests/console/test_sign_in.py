@@ -8,12 +8,11 @@ import pytest
 
 from frontdesk.audit import Requester
 from frontdesk.db import Database
+from frontdesk.reach import EVERY
 from frontdesk.users.links import invite_user, make_reset_link
 from frontdesk.users.model import NewUser, Role
-from frontdesk.reach import EVERY
 from tests.conftest import SetClock
 from tests.console.browsing import Browser
-from tests.factories import Customer
 
 EMAIL = "ana.ruiz@example.com"
 PASSWORD = "seven quiet lanterns"
