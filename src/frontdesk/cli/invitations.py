@@ -9,7 +9,7 @@ caught instead of sending them.
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from functools import partial
@@ -47,9 +47,10 @@ from frontdesk.db import Tx
 from frontdesk.eligibility import find_addresses, find_expired, list_history
 from frontdesk.eligibility.field_kinds import parse_email
 from frontdesk.eligibility.people import Values, find_member
-from frontdesk.errors import Fault, Invalid
+from frontdesk.errors import Fault, FrontdeskError, Invalid, NotFound
 from frontdesk.invitations import (
     delivery,
+    find_blocking,
     find_of_members,
     find_reports,
     list_invitations,
@@ -57,13 +58,13 @@ from frontdesk.invitations import (
     model,
     protocol,
     suppress,
-    unsuppress,
 )
 from frontdesk.invitations import resend as resending
 from frontdesk.invitations.enqueue import decide_invitation, find_invitation_context
 from frontdesk.invitations.message import derive_token
 from frontdesk.invitations.provider_events import MailProvider
 from frontdesk.invitations.reports import parse_report, receive_report, split_mailbox
+from frontdesk.invitations.suppression import unsuppress
 from frontdesk.mail.status import enhanced_code
 from frontdesk.mailbox import delete_messages, get_message, list_messages
 from frontdesk.mailbox.model import decode_message
@@ -266,9 +267,8 @@ def describe_mail(tx: Tx, member: Values, ids: list[int]) -> dict[str, Any]:
     found = find_of_members(tx, ids)
     own = next((each for each in found if each.member_id == member["id"]), None)
     address = (own and own.address_folded) or member["email_folded"] or ""
-    suppression = next(
-        iter(list_suppressions(tx, limit=1, address=address, account_id=member["account_id"])), None
-    )
+    blocking = find_blocking(tx, EVERY, account_id=member["account_id"], address=address)
+    suppression = next(iter(blocking), None)
     if own is None:
         reason, why = _why_not_invited(tx, member, address)
     elif own.state is model.InvitationState.PENDING:
@@ -415,13 +415,60 @@ def add(address: Address) -> Output:
     def suppressed(context: CommandContext, each: str) -> bool:
         return suppress(context.tx, each, model.SuppressionReason.BY_HAND, now=context.now)
 
-    return _change_each(address, suppressed, "added")
+    addresses = [*_addresses(address)]
+
+    def work(context: CommandContext) -> int:
+        if count := sum(suppressed(context, each) for each in addresses):
+            context.record("suppression.added", count=count)
+        return count
+
+    changed = change(work)
+    unchanged = len(addresses) - changed
+    sentence = f"Addresses added: {changed}; {unchanged} needed no change."
+    return Output({"changed": changed, "unchanged": unchanged}, [sentence])
 
 
 @suppression.standalone("remove", "robin@example.com")
 def remove(address: Address) -> Output:
-    """Allow an address to be mailed again. Invitations that were cancelled for it stay cancelled."""
-    return _change_each(address, lambda context, each: unsuppress(context.tx, each), "removed")
+    """Allow an address to be mailed again that bounced, complained or was added by hand. Nobody can
+    lift an unsubscription. Invitations that were cancelled for it stay cancelled.
+    """
+    addresses = [*_addresses(address)]
+    changed, unchanged, refused = change(partial(_remove_each, addresses=addresses))
+    if refused and len(addresses) == 1:
+        raise refused[0]
+    codes = Counter(str(each.code) for each in refused)
+    sentence = f"Addresses removed: {changed}; {unchanged} needed no change."
+    parts: list[Part] = [sentence]
+    if codes:
+        rows = [{"refused": code, "addresses": count} for code, count in sorted(codes.items())]
+        parts.append(table(rows, "refused addresses"))
+    result = {"changed": changed, "unchanged": unchanged, "refused": dict(sorted(codes.items()))}
+    return Output(result, parts)
+
+
+def _remove_each(
+    context: CommandContext, addresses: Sequence[str]
+) -> tuple[int, int, list[FrontdeskError]]:
+    """How many addresses were taken off the list, how many were not on it, and why others stay."""
+    lifted = Counter[str]()
+    changed = 0
+    unchanged = 0
+    refused: list[FrontdeskError] = []
+    for each in addresses:
+        try:
+            found = unsuppress(context.tx, EVERY, each, may_lift=model.LIFTED_BY_OPERATORS)
+        except NotFound:
+            unchanged += 1
+        except FrontdeskError as error:
+            refused.append(error)
+        else:
+            changed += 1
+            lifted.update(map(str, found.lifted))
+    if changed:
+        reasons = dict(sorted(lifted.items()))
+        context.record("suppression.removed", count=changed, reasons=reasons)
+    return changed, unchanged, refused
 
 
 @suppression.query("list", "--full --limit 1000")
@@ -435,7 +482,7 @@ def list_suppressed(
 ) -> Output:
     """List the suppressed addresses, each with its reason; one that unsubscribed, with the account."""
     name, shown = ("address", str) if full else ("address_masked", masked)
-    found = list_suppressions(tx, limit=limit)
+    found = list_suppressions(tx, EVERY, limit=limit)
     items = [
         {name: shown(each.address)}
         | picked(each, "reason created_at")
@@ -458,22 +505,6 @@ def _addresses(argument: str) -> Iterator[str]:
         except Rejected as rejected:
             rule = "must be an e-mail address" + (f" in line {number}" if argument == "-" else "")
             raise Invalid([Fault("ADDRESS", rejected.code, rule)]) from None
-
-
-def _change_each(
-    argument: str, change_one: Callable[[CommandContext, str], bool], done: str
-) -> Output:
-    addresses = [*_addresses(argument)]
-
-    def work(context: CommandContext) -> int:
-        if count := sum(change_one(context, each) for each in addresses):
-            context.record(f"suppression.{done}", count=count)
-        return count
-
-    changed = change(work)
-    unchanged = len(addresses) - changed
-    sentence = f"Addresses {done}: {changed}; {unchanged} needed no change."
-    return Output({"changed": changed, "unchanged": unchanged}, [sentence])
 
 
 @bounces.standalone("address", "ses --signer arn:aws:sns:eu-west-1:123456789012:bounces")

@@ -34,6 +34,10 @@ MAILED_RECENTLY = _operator(
 )
 MALFORMED_ADDRESS = _operator("malformed_address", "The address of the database is malformed.")
 MALFORMED_MAPPING = _operator("malformed_mapping", "The mapping is not a JSON object in UTF-8.")
+NEEDS_OPERATOR = _operator(
+    "needs_operator",
+    "The reader complained or an operator blocked the address: only an operator can lift that.",
+)
 NEWER_REVISION = _operator(
     "newer_revision", "The database has a newer revision than this version of the service."
 )
@@ -71,6 +75,7 @@ UNIQUENESS_FIXED = _operator(
 UNIQUENESS_NOT_CHOSEN = _operator(
     "uniqueness_not_chosen", "The scope of uniqueness is not chosen yet."
 )
+UNSUBSCRIBED = _operator("unsubscribed", "The person unsubscribed, and nobody can lift that.")
 WRONG_STATE = _operator("wrong_state", "The state of the invitation does not allow the action.")
 
 # Faults of a field.
