@@ -41,16 +41,16 @@ from frontdesk.cli.options import (
     start_of,
 )
 from frontdesk.cli.output import MISUSED, Output, describe, fail, listing, opened_file, settings
-from frontdesk.clock import account_day, system_clock
+from frontdesk.cli.why_no_mail import ask_why, sentence_of
+from frontdesk.clock import system_clock
 from frontdesk.config import Environment
 from frontdesk.db import Tx
-from frontdesk.eligibility import find_addresses, find_expired, list_history
+from frontdesk.eligibility import find_addresses
 from frontdesk.eligibility.field_kinds import parse_email
 from frontdesk.eligibility.people import Values, find_member
 from frontdesk.errors import Fault, FrontdeskError, Invalid, NotFound
 from frontdesk.invitations import (
     delivery,
-    find_blocking,
     find_of_members,
     find_reports,
     list_invitations,
@@ -60,7 +60,6 @@ from frontdesk.invitations import (
     suppress,
 )
 from frontdesk.invitations import resend as resending
-from frontdesk.invitations.enqueue import decide_invitation, find_invitation_context
 from frontdesk.invitations.message import derive_token
 from frontdesk.invitations.provider_events import MailProvider
 from frontdesk.invitations.reports import parse_report, receive_report, split_mailbox
@@ -68,33 +67,13 @@ from frontdesk.invitations.suppression import unsuppress
 from frontdesk.mail.status import enhanced_code
 from frontdesk.mailbox import delete_messages, get_message, list_messages
 from frontdesk.mailbox.model import decode_message
-from frontdesk.plans import find_owners, get_plan
 from frontdesk.privacy import erasure
 from frontdesk.reach import EVERY, Reach
-from frontdesk.text import Rejected, wire_time
+from frontdesk.text import Rejected
 
 MESSAGES_PER_TRANSACTION = 50
 NOT_A_REPORT = "not_a_report"
 _STEP = ("at", "from", "to", "reason", "code", "actor")
-_RESEND = "To send it after all: frontdesk invitations resend {0}"
-# The next step, by the reason of the last one, else by the state.
-_ADVICE: dict[str | None, str] = {
-    model.InvitationState.SENT: (
-        "Look its Message-ID up in the relay's log, and look into the reader's spam folder."
-    ),
-    model.InvitationState.AMBIGUOUS: (
-        "Ask the relay's log, then: frontdesk invitations settle {0} --as sent (or failed)"
-    ),
-    model.InvitationState.FAILED: f"Correct the cause. {_RESEND}",
-    model.InvitationStep.SUPPRESSED: (
-        f"To allow the suppressed address: frontdesk suppression remove ADDRESS. {_RESEND}"
-    ),
-    model.InvitationStep.BY_OPERATOR: _RESEND,
-    model.InvitationStep.MERGED: _RESEND,
-}
-_LATER = (
-    "Only a new member is invited, so a later change of the record or the settings brought no mail."
-)
 _MESSAGE_FIELDS = "id sender recipient subject message_id outcome caught_at"
 
 InvitationId = Annotated[int, id_argument("ID", "Id of the invitation (see `invitations list`).")]
@@ -264,136 +243,16 @@ def describe_mail(tx: Tx, member: Values, ids: list[int]) -> dict[str, Any]:
     """The member's invitations and its address's suppression, and why no mail came. `ids`: also of
     those merged with it.
     """
-    found = find_of_members(tx, ids)
-    own = next((each for each in found if each.member_id == member["id"]), None)
-    address = (own and own.address_folded) or member["email_folded"] or ""
-    blocking = find_blocking(tx, EVERY, account_id=member["account_id"], address=address)
-    suppression = next(iter(blocking), None)
-    if own is None:
-        reason, why = _why_not_invited(tx, member, address)
-    elif own.state is model.InvitationState.PENDING:
-        reason, why = _why_pending(tx, own, member, is_suppressed=suppression is not None)
-    else:
-        step = (
-            "suppressed"
-            if suppression and own.state is model.InvitationState.FAILED
-            else own.reason
-        )
-        advice = _ADVICE.get(step, _ADVICE.get(own.state, "")).format(own.id)
-        if member["uniqueness_scope"] < 0:
-            advice = "" if own.state.value == "cancelled" else "The member is erased or withdrawn."
-        reports = find_reports(tx, [own.message_id or ""])
-        reply = "".join(
-            f" Reported: {each.event} ({each.status or 'no status'})." for each in reports
-        )
-        reason = own.reason or own.state
-        since = wire_time(own.updated_at)
-        why = (
-            f"Invitation {own.id} is {own.state} (since {since}). {_last_step(own)}{reply} {advice}"
-        )
+    why = ask_why(tx, member)
+    sentence = sentence_of(why, is_gone=member["uniqueness_scope"] < 0)
     return {
-        "mail": {"reason": reason, "why": why.strip()},
-        "suppression": suppression and picked(suppression, "reason created_at"),
+        "mail": {"reason": why.reason, "why": sentence},
+        "suppression": why.suppression and picked(why.suppression, "reason created_at"),
         "invitations": [
-            details(tx, each.id) | picked(each, "address relay_words") for each in found
+            details(tx, each.id) | picked(each, "address relay_words")
+            for each in find_of_members(tx, ids)
         ],
     }
-
-
-def _last_step(own: model.Invitation) -> str:
-    """The reason of the last step, and what the relay said."""
-    code = own.relay_code
-    words = own.relay_words or ""
-    reply = f" The relay said: {code} {words}".rstrip(" .") + "." if code else ""
-    return (own.reason.description if own.reason else "") + reply
-
-
-def _why_pending(
-    tx: Tx, own: model.Invitation, member: Values, *, is_suppressed: bool
-) -> tuple[str, str]:
-    """The first thing that keeps it from leaving: its word, and a sentence."""
-    now = system_clock()
-    if is_suppressed:
-        return "suppressed", "The address is suppressed, so the invitation will be cancelled."
-    if member["id"] in find_expired(tx, [member["id"]], now):
-        return "expired", "The member's access has ended, so the invitation will be cancelled."
-    outlook = delivery.forecast(tx, own.account_id, now=now)
-    if outlook.held:
-        return "held", f"Mail is held ({outlook.held}): frontdesk invitations release [--keep-back]"
-    if outlook.suspended:
-        resume = f"frontdesk account resume {own.account_id}"
-        return "suspended", f"The account is suspended: {resume}"
-    config = settings()
-    if config.smtp_url is None and config.environment is Environment.PRODUCTION:
-        return "no_relay", "There is no relay: set FRONTDESK_SMTP_URL, and start the worker."
-    due_at = own.due_at or now
-    if due_at > now:
-        return _why_not_yet(own, due_at)
-    if own.delivery is model.Delivery.IMMEDIATE:
-        return _why_not_sent_at_once(own, outlook, due_at)
-    return _why_not_in_a_batch(tx, own, outlook)
-
-
-def _why_not_yet(own: model.Invitation, due_at: datetime) -> tuple[str, str]:
-    if own.reason is model.InvitationStep.MAILBOX_LIMIT:
-        return "mailbox_limit", f"{_last_step(own)} That is at {wire_time(due_at)}."
-    return "retry", f"{_last_step(own)} The next attempt is due at {wire_time(due_at)}."
-
-
-def _why_not_sent_at_once(
-    own: model.Invitation, outlook: model.DeliveryForecast, due_at: datetime
-) -> tuple[str, str]:
-    if outlook.immediate_this_hour < outlook.immediate_limit:
-        ask = "Does a worker run? Does the relay answer (frontdesk check)?"
-        return "worker", f"{_last_step(own)} Due since {wire_time(due_at)}. {ask}"
-    last = outlook.last_at and wire_time(outlook.last_at)
-    more = f"frontdesk account limit {own.account_id} --immediate-per-hour NUMBER"
-    return "immediate_limit", (
-        f"The account has its {outlook.immediate_limit} immediate mails for this hour. "
-        f"While a worker runs, it leaves by {last}. To allow more: {more}"
-    )
-
-
-def _why_not_in_a_batch(
-    tx: Tx, own: model.Invitation, outlook: model.DeliveryForecast
-) -> tuple[str, str]:
-    if not outlook.enabled:
-        enable = f"frontdesk deliverability set --account {own.account_id} --enabled"
-        return "disabled", f"The account's batches are off: {enable}"
-    if not get_plan(tx, Reach.of(own.account_id), own.plan_id).accepting_patients:
-        return "plan_inactive", "Its plan accepts no patients, so it waits."
-    last = outlook.last_at and wire_time(outlook.last_at)
-    limit = f"the account's hourly limit ({outlook.sent_this_hour} of {outlook.hourly_limit} mails)"
-    return "batch", f"It waits for its batch and {limit}. While a worker runs, it leaves by {last}."
-
-
-def _why_not_invited(tx: Tx, member: Values, address: str) -> tuple[str, str]:
-    """By the values that the member came with, as far as the history still has them, and the
-    account's settings of today.
-    """
-    if member["uniqueness_scope"] < 0:
-        step = (
-            model.InvitationStep.WITHDRAWN if member["external_id"] else model.InvitationStep.ERASED
-        )
-        return step, step.description
-    account_id = member["account_id"]
-    [owner] = find_owners(tx, [member["plan_id"]]).rows
-    day = account_day(member["created_at"], owner["time_zone"]).earliest
-    first = {name: after for name, (_, after) in list_history(tx, member["id"])[0].changes.items()}
-    # retention removes the values of the history
-    came = first if "external_id" in first else member
-    context = find_invitation_context(tx, account_ids=[account_id], addresses=[address])()
-    decision = decide_invitation(
-        is_new=True,
-        has_email=bool(came.get("email")),
-        suppressed=(account_id, address) in context.suppressed,
-        expired=(came.get("expiry_date") or "9999") < day,
-        asked=False,
-        batches_enabled=context.batches_enabled.get(account_id),
-    )
-    if isinstance(decision, model.Delivery):
-        return "not_new", f"The account's batches were not on when the member came. {_LATER}"
-    return decision, f"{decision.description} {_LATER}"
 
 
 def _item(invitation: model.Invitation) -> dict[str, Any]:

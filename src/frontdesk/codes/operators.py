@@ -48,6 +48,9 @@ NO_LINK_SECRET = _operator(
 NO_RELAY = _operator("no_relay", "No relay for mail is set.")
 NO_ROLE = _operator("no_role", "The database has no role of this name.")
 NO_ROLES = _operator("no_roles", "SQLite has no roles.")
+NOT_MAILED_NOW = _operator(
+    "not_mailed_now", "The address can't be mailed at present; an operator can see why."
+)
 NOT_MERGED = _operator("not_merged", "The second member is not merged into the first one.")
 NOT_OWNER = _operator("not_owner", "The role of the connection does not own the tables.")
 OTHER_REVISION = _operator(
