@@ -72,9 +72,8 @@ class Desk:
         given = roles or (Role.EDITOR,)
         begun = self.accept(self.invite(email, *given, of_installation=of_installation))
         totp = self.seed(begun.attempt.user.id)
-        done = sign_in.set_up_factor(
-            self.db, self.visitor(), KEY, attempt=begun.secret, code=self.code(totp)
-        )
+        code = self.code(totp)
+        done = sign_in.set_up_factor(self.db, self.visitor(), KEY, attempt=begun.secret, code=code)
         assert done is not None
         person = Person(done.session.user, totp, done.recovery_codes, browser=done.browser_secret)
         person.sessions.append(done.secret)
@@ -109,10 +108,9 @@ class Desk:
     def sign_in(self, person: Person) -> SignedIn:
         begun = self.password(person.user.email, person.password, browser=person.browser)
         assert isinstance(begun, AttemptBegun)
+        code = self.code(person.totp)
         visitor = self.visitor(browser=person.browser)
-        done = sign_in.check_code(
-            self.db, visitor, KEY, attempt=begun.secret, code=self.code(person.totp)
-        )
+        done = sign_in.check_code(self.db, visitor, KEY, attempt=begun.secret, code=code)
         assert done is not None
         person.browser = done.browser_secret
         person.sessions.append(done.secret)

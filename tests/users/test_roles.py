@@ -1,7 +1,10 @@
 """What each role allows, and where."""
 
+from collections.abc import Callable
+
 import pytest
 
+from frontdesk.db import Tx
 from frontdesk.errors import Invalid, NotFound
 from frontdesk.reach import EVERY, Reach
 from frontdesk.users import directory, links
@@ -141,18 +144,20 @@ def test_a_user_of_another_account_or_of_the_installation_is_an_unknown_one(desk
     operator = desk.join("op@example.org", Role.OPERATOR, of_installation=True)
     own = Reach.of(desk.customer.account_id)
     elsewhere = Reach.of(desk.customer.account_id + 1)
+    me = desk.requester()
+    acts: list[Callable[[Tx, Reach, int], object]] = [
+        directory.get_user,
+        lambda tx, reach, user: directory.change_roles(tx, reach, user, {Role.ADMIN}, me),
+        lambda tx, reach, user: directory.end_user(tx, reach, user, me),
+        lambda tx, reach, user: directory.remove_factor(tx, reach, user, me),
+        lambda tx, reach, user: links.make_reset_link(tx, reach, user, me),
+    ]
     with desk.db.write() as tx:
         assert directory.get_user(tx, own, person.user.id).id == person.user.id
-        for reach, user in ((elsewhere, person.user), (own, operator.user)):
-            for act in (
-                lambda: directory.get_user(tx, reach, user.id),
-                lambda: directory.change_roles(tx, reach, user.id, {Role.ADMIN}, desk.requester()),
-                lambda: directory.end_user(tx, reach, user.id, desk.requester()),
-                lambda: directory.remove_factor(tx, reach, user.id, desk.requester()),
-                lambda: links.make_reset_link(tx, reach, user.id, desk.requester()),
-            ):
+        for reach, of in ((elsewhere, person), (own, operator)):
+            for act in acts:
                 with pytest.raises(NotFound):
-                    act()
+                    act(tx, reach, of.user.id)
         assert [each.id for each in directory.list_users(tx, own)] == [person.user.id]
         assert directory.list_users(tx, elsewhere) == []
         assert len(directory.list_users(tx, EVERY)) == 2
