@@ -1,5 +1,6 @@
 """The steps of a sign-in: the password, the second factor, the session."""
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -105,10 +106,10 @@ def test_a_code_counts_once(desk: Desk) -> None:
 
 
 @pytest.fixture
-def other(db: Database, database_url: str) -> Database:
+def other(db: Database, database_url: str) -> Iterator[Database]:
     """The database as another process has it."""
     opened = open_database(database_url)
-    yield opened  # type: ignore[misc]
+    yield opened
     opened.close()
 
 
