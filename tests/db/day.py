@@ -79,6 +79,8 @@ from tests.factories import (
     second_token,
 )
 from tests.files.loading import Desk, csv_of, row
+from tests.users.conftest import Desk as ConsoleDesk
+from tests.users.day import use_console
 from tests.worker.conftest import Post
 
 
@@ -130,6 +132,7 @@ class Installation:
         self._load_files(self.number + 100)
         self._deliver(self.number + 900)
         self._queue(self.number)
+        use_console(ConsoleDesk(self.db, self.clock, self.customer), self.number)
 
     def _enrol(self, body: dict[str, Any], status: int = 201, *, plan: int = 0) -> Any:
         answer = self.api.post(f"/v2/plans/{self.customer.plan_ids[plan]}/eligibility", body)
