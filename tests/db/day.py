@@ -12,12 +12,13 @@ import pytest
 from starlette.testclient import TestClient
 
 from frontdesk.app import App
-from frontdesk.audit import Requester
+from frontdesk.audit import Requester, list_by_user, list_of_account
 from frontdesk.cli.invitations import describe_mail
 from frontdesk.config import Uniqueness, read_config
 from frontdesk.db import open_database
 from frontdesk.db.migrate import upgrade
-from frontdesk.disclosures import check_answer, open_record, read_opened
+from frontdesk.disclosures import check_answer, list_entries_about, open_record, read_opened
+from frontdesk.disclosures.looks import LAST
 from frontdesk.disclosures.model import CheckedField, Opening, OpeningReason
 from frontdesk.eligibility import derive_due, enrol
 from frontdesk.eligibility.people import (
@@ -187,6 +188,10 @@ class Installation:
             check_answer(tx, user, reach, member_id, field=CheckedField.DOB, text="1977-01-11")
             open_record(tx, user, reach, Opening(member_id, OpeningReason.AUDIT, f"{n}", 1))
             read_opened(tx, user, reach, member_id, session_id=1)
+        with self.db.read() as tx:
+            assert list_entries_about(tx, reach, member_id, size=3).before_id
+            list_of_account(tx, self.customer.account_id, before_id=LAST, limit=50)
+            assert list_by_user(tx, "user:1", before_id=LAST, limit=50)
 
     def _read_members(self, n: int) -> None:
         members = f"/v2/plans/{self.customer.plan_ids[1]}/eligibility"
