@@ -17,7 +17,13 @@ from frontdesk.cli.invitations import describe_mail
 from frontdesk.config import Uniqueness, read_config
 from frontdesk.db import open_database
 from frontdesk.db.migrate import upgrade
-from frontdesk.disclosures import check_answer, list_entries_about, open_record, read_opened
+from frontdesk.disclosures import (
+    check_answer,
+    list_entries_about,
+    open_record,
+    read_covered,
+    read_opened,
+)
 from frontdesk.disclosures.looks import LAST
 from frontdesk.disclosures.model import CheckedField, Opening, OpeningReason
 from frontdesk.eligibility import derive_due, enrol
@@ -190,6 +196,8 @@ class Installation:
             read_opened(tx, user, reach, member_id, session_id=1)
         with self.db.read() as tx:
             assert list_entries_about(tx, reach, member_id, size=3).before_id
+            for each in (member_id, 1):
+                read_covered(tx, EVERY, each, now=self.clock())
             list_of_account(tx, self.customer.account_id, before_id=LAST, limit=50)
             assert list_by_user(tx, "user:1", before_id=LAST, limit=50)
 

@@ -10,7 +10,7 @@ import pytest
 from frontdesk import audit
 from frontdesk.audit import AuditEntry, list_by_user, list_of_account, record
 from frontdesk.db import Database
-from frontdesk.disclosures import check_answer, list_entries_about
+from frontdesk.disclosures import check_answer, list_entries_about, read_covered
 from frontdesk.disclosures.looks import LAST, OF_MEMBERS
 from frontdesk.disclosures.model import CheckedField
 from frontdesk.eligibility.model import Outcome
@@ -46,6 +46,10 @@ def test_looks_at_a_person_its_files_and_its_plans_are_told(
     file = desk.load(csv_of([row(1), row(2)]))
     other_file = desk.load(csv_of([row(3)]))
     [id_] = finder.ids(ByExternalId("E00001"))
+    with db.read() as tx:
+        change = read_covered(tx, finder.reach, id_, now=NOW).last_change
+    assert change is not None
+    assert (change.file_id, change.place) == (file.id, 2)
     finder.enrol(1, plan=1, external_id="E00001")
     first, second = finder.customer.plan_ids
     with db.write() as tx:

@@ -391,6 +391,12 @@ def files_with_rows_of(tx: Tx, person: Person, *, limit: int) -> list[int]:
     return sorted(found, reverse=True)[:limit]
 
 
+def find_place_of(tx: Tx, member_id: int, *, file_id: int) -> int | None:
+    """The number of the member's row in the file; None if the report has none."""
+    mine = (file_rows.c.member_id == member_id) & (file_rows.c.file_id + 0 == file_id)
+    return tx.execute(sa.select(file_rows.c.place).where(mine).limit(1)).scalar()
+
+
 def plans_of(tx: Tx, member_ids: Collection[int]) -> set[int]:
     """The plans under which the members are, or were."""
     ids = sorted(member_ids)
