@@ -12,12 +12,20 @@ import pytest
 from starlette.testclient import TestClient
 
 from frontdesk.app import App
-from frontdesk.audit import Requester
+from frontdesk.audit import Requester, list_by_user, list_of_account
 from frontdesk.cli.invitations import describe_mail
 from frontdesk.config import Uniqueness, read_config
 from frontdesk.db import open_database
 from frontdesk.db.migrate import upgrade
-from frontdesk.disclosures import check_answer, find_search, keep_search, open_record
+from frontdesk.disclosures import (
+    check_answer,
+    find_search,
+    keep_search,
+    list_entries_about,
+    open_record,
+    read_covered,
+)
+from frontdesk.disclosures.looks import LAST
 from frontdesk.disclosures.model import CheckedField, Opening, OpeningReason
 from frontdesk.disclosures.person import view_person
 from frontdesk.eligibility import derive_due, enrol
@@ -197,6 +205,11 @@ class Installation:
             number = keep_search(tx, user, self.customer.account_id, 1, found)
         with self.db.read() as tx:
             assert find_search(tx, reach, 1, number, now=self.clock()) == found
+            assert list_entries_about(tx, reach, member_id, size=3).before_id
+            for each in (member_id, 1):
+                read_covered(tx, EVERY, each, now=self.clock())
+            list_of_account(tx, self.customer.account_id, before_id=LAST, limit=50)
+            assert list_by_user(tx, "user:1", before_id=LAST, limit=50)
 
     def _read_members(self, n: int) -> None:
         members = f"/v2/plans/{self.customer.plan_ids[1]}/eligibility"
