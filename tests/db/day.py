@@ -4,6 +4,7 @@ of upkeep.
 
 import io
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -52,7 +53,12 @@ from frontdesk.eligibility.search import (
 from frontdesk.errors import NotFound
 from frontdesk.events import claim_due, pass_over
 from frontdesk.events.delivery import Progress, save
+from frontdesk.files.actions import get_file
+from frontdesk.files.approvers import find_obstacle
 from frontdesk.files.claims import RunOptions
+from frontdesk.files.faults import group_faults
+from frontdesk.files.model import FileKey
+from frontdesk.files.store import set_file_settings
 from frontdesk.files.turns import FileTurns
 from frontdesk.installation import build_asgi
 from frontdesk.invitations.protocol import DeliveryContext, expire_leases
@@ -360,9 +366,18 @@ class Installation:
             path + query for query in queries for path in ("/v2/eligibility-files", of_plan)
         ):
             assert self.api.get(path).status_code == 200
-        report = self.api.get(f"{of_plan}/{file['id']}/report?outcome=would_end&page[size]=1")
-        assert report.status_code == 200
-        assert '"would_end"' in report.text
+        report = f"{of_plan}/{file['id']}/report?page[size]=1"
+        for listed in ("outcome=would_end", "outcome=lost", "code=ended_by_absence"):
+            assert '"would_end"' in self.api.get(f"{report}&{listed}").text
+        ended = self.db.ask(lambda tx: get_file(tx, FileKey(file["id"])))
+        with self.db.write() as tx:
+            set_file_settings(tx, self.customer.account_id, second_approver=True)
+            assert find_obstacle(tx, ended, self.customer.client_id)
+            assert not find_obstacle(tx, replace(ended, client="cli:ana"), ended.client)
+            set_file_settings(tx, self.customer.account_id, second_approver=False)
+        assert [group.code for group in self.db.ask(lambda tx: group_faults(tx, ended))]
+        for listed in ("outcome=warned", "outcome=unchanged", "outcome=gained", "external_id=x"):
+            assert self.api.get(f"{report}&{listed}").status_code == 200
 
     def _deliver(self, n: int) -> None:
         self._enrol(member_body(n, email=f"x{n}@example.com", invite_immediately=True))

@@ -7,6 +7,7 @@ from frontdesk.audit.store import AuditSubjects as AuditSubjects
 from frontdesk.audit.store import Requester as Requester
 from frontdesk.audit.store import entries_about as entries_about
 from frontdesk.audit.store import entries_after as entries_after
+from frontdesk.audit.store import entries_of_secrets as entries_of_secrets
 from frontdesk.audit.store import last_entry_id as last_entry_id
 from frontdesk.audit.store import list_about as list_about
 from frontdesk.audit.store import list_by_user as list_by_user
