@@ -1,5 +1,5 @@
 """Members that a full file omits, and keeps because a refused row may be about them: it has their
-family, or their names and birth date (docs/files.md, Full files). Members with the identifier of a
+family, or its names and birth date, as far as it has them (docs/files.md, Full files). Members with the identifier of a
 refused row are not omitted (files.check).
 
 Nothing of this is stored, so after a death another worker finds the same. The file is read once
