@@ -1,9 +1,9 @@
 """Members that a full file omits, and keeps because a refused row may be about them: it has their
-family, or its names and birth date, as far as it has them (docs/files.md, Full files). Members with the identifier of a
-refused row are not omitted (files.check).
+family, or their names and birth date, as far as it has these (docs/files.md, Full files). Members
+with the identifier of a refused row are not omitted (files.check).
 
 Nothing of this is stored, so after a death another worker finds the same. The file is read once
-more for each OMITTED_TOGETHER members, of which about 60 MiB are in memory.
+more for each OMITTED_TOGETHER members, of which about 70 MiB are in memory.
 """
 
 from array import array
