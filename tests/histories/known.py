@@ -105,6 +105,17 @@ KEPT: dict[str, History] = {
         habits=Habits(form=TABLE, lists="next year"),
         start=310,
     ),
+    "a census of next year whose rows begin on the day of hire": History(
+        families=(Family(children=2),),
+        rounds=(Round(30, (Event("age_out"), Event("renew_all"))),),
+        habits=Habits(form=TABLE, lists="next year", hired=True),
+        start=310,
+    ),
+    "a new name beside an announced plan that is taken back": History(
+        families=(Family(),),
+        rounds=(Round(7, (Event("switch"),)), Round(7, (Event("take_name"), Event("leave")))),
+        habits=Habits(end_code="001"),
+    ),
     "one day that is yet to come is taken back": History(
         families=(Family(),),
         rounds=(
