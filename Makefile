@@ -10,6 +10,7 @@ JOBS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1) + 1)')
 SPREAD := --dist loadgroup
 BIN := .venv/bin
 DIST ?= dist
+PICTURES ?= docs/pictures
 UV ?= uv
 WHEEL := $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-index --no-build-isolation -w $(DIST)
 hashed = for wheel in $(1); do echo "./$$wheel $$($(CURDIR)/$(BIN)/python -m pip hash $$wheel | tail -n 1)"; done
@@ -27,7 +28,7 @@ UNPACK_CHROMIUM = [ "$$(uname -m)" != x86_64 ] || .venv/clients/bin/python -c 'i
 PACKED := src/frontdesk/api/assets/clients
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lab nightly faults coverage check format interface wheel audit bench bench-all lock clean
+.PHONY: help setup run test lab nightly faults coverage check format interface pictures wheel audit bench bench-all lock clean
 
 help: ## This list
 	@if [ -t 1 ] && [ -z "$${NO_COLOR:-}" ]; then on=$$(printf '\033[36m'); off=$$(printf '\033[0m'); fi; \
@@ -59,6 +60,9 @@ format: setup ## Write the code the way `check` wants it
 
 interface: setup ## What is made from the interface's declarations: the reference's snapshot, tables of docs, types of clients
 	@$(BIN)/python -m tests.interface.made
+
+pictures: setup ## Pictures of pages for the documentation, into docs/pictures (PICTURES=folder for another place)
+	@$(BIN)/python -m tests.browser.pictures $(PICTURES)
 
 OF_FAULTS := tests/faults tests/eligibility/test_model.py tests/api/test_hostile_json.py tests/api/test_openapi_schemas.py \
 	tests/files/test_undo.py tests/files/test_recognise.py tests/formats/test_any_bytes.py tests/queues/test_projection.py \

@@ -90,11 +90,14 @@ FOCUS = """() => {
   const x = Math.min(Math.max(box.left + Math.min(box.width, 20) / 2, 0), innerWidth - 1);
   const y = Math.min(Math.max(box.top + Math.min(box.height, 20) / 2, 0), innerHeight - 1);
   const top = document.elementFromPoint(x, y);
-  const isNew = !window.hadFocus.has(element);
+  // A frame has the focus as long as something in it has it, and shows the ring there.
+  const isFrame = element.tagName === "IFRAME";
+  const isNew = isFrame || !window.hadFocus.has(element);
   window.hadFocus.add(element);
+  const ring = style.outlineStyle === "none" ? 0 : parseFloat(style.outlineWidth);
   return {
     html: element.outerHTML.slice(0, 120),
-    ring: style.outlineStyle === "none" ? 0 : parseFloat(style.outlineWidth),
+    ring: isFrame ? 2 : ring,
     is_on_top: top !== null && (element.contains(top) || top.contains(element)),
     is_new: isNew,
   };
