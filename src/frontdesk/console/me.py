@@ -64,7 +64,7 @@ async def change_password(visit: Visit) -> Response:
     present = visit.form.password("present")
     new = visit.form.password("new")
     try:
-        signed_in = await visit.app.in_thread(
+        signed_in = await visit.app.sign_in_thread(
             lambda: sessions.change_password(
                 visit.app.db, visit.visitor, session=secret, present=present, new=new
             )
@@ -123,7 +123,7 @@ async def change_factor(visit: Visit) -> Response:
     secret = visit.secret or ""
     code = visit.form.text("code")
     key = pages.factor_key(visit)
-    signed_in = await visit.app.in_thread(
+    signed_in = await visit.app.sign_in_thread(
         lambda: sessions.change_factor(visit.app.db, visit.visitor, key, session=secret, code=code)
     )
     if signed_in is None:

@@ -35,7 +35,7 @@ async def take_password(visit: Visit) -> Response:
     email = visit.form.text("email")
     password = visit.form.password("password")
     try:
-        found = await visit.app.in_thread(
+        found = await visit.app.sign_in_thread(
             lambda: sign_in.check_password(
                 visit.app.db, visit.visitor, email=email, password=password
             )
@@ -106,7 +106,7 @@ async def take_code(visit: Visit) -> Response:
     secret = _attempt_secret(visit)
     code = visit.form.text("code")
     try:
-        signed_in = await visit.app.in_thread(
+        signed_in = await visit.app.sign_in_thread(
             lambda: sign_in.check_code(
                 visit.app.db, visit.visitor, pages.factor_key(visit), attempt=secret, code=code
             )
@@ -132,7 +132,7 @@ async def take_set_up(visit: Visit) -> Response:
     secret = _attempt_secret(visit)
     code = visit.form.text("code")
     try:
-        signed_in = await visit.app.in_thread(
+        signed_in = await visit.app.sign_in_thread(
             lambda: sign_in.set_up_factor(
                 visit.app.db, visit.visitor, pages.factor_key(visit), attempt=secret, code=code
             )
@@ -195,7 +195,7 @@ async def take_invitation(visit: Visit) -> Response:
     name = visit.form.text("name")
     password = visit.form.password("password")
     try:
-        begun = await visit.app.in_thread(
+        begun = await visit.app.sign_in_thread(
             lambda: links.accept_invitation(
                 visit.app.db, visit.visitor, secret=secret, name=name, password=password
             )
@@ -237,7 +237,7 @@ async def take_reset(visit: Visit) -> Response:
     secret = visit.request.path_parameters["secret"]
     password = visit.form.password("password")
     try:
-        user = await visit.app.in_thread(
+        user = await visit.app.sign_in_thread(
             lambda: links.reset_password(
                 visit.app.db, visit.visitor, secret=secret, password=password
             )
@@ -276,7 +276,7 @@ async def take_confirm(visit: Visit) -> Response:
     secret = visit.secret or ""
     code = visit.form.text("code")
     key = pages.factor_key(visit)
-    signed_in = await visit.app.in_thread(
+    signed_in = await visit.app.sign_in_thread(
         lambda: sessions.confirm(visit.app.db, visit.visitor, key, session=secret, code=code)
     )
     if signed_in is None:
