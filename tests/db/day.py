@@ -52,6 +52,7 @@ from frontdesk.files.claims import RunOptions
 from frontdesk.files.turns import FileTurns
 from frontdesk.installation import build_asgi
 from frontdesk.invitations.protocol import DeliveryContext, expire_leases
+from frontdesk.privacy import find_place_of
 from frontdesk.privacy.erasure import (
     erase_person,
     export_person,
@@ -196,8 +197,8 @@ class Installation:
             read_opened(tx, user, reach, member_id, session_id=1)
         with self.db.read() as tx:
             assert list_entries_about(tx, reach, member_id, size=3).before_id
-            for each in (member_id, 1):
-                read_covered(tx, EVERY, each, now=self.clock())
+            read_covered(tx, reach, member_id, now=self.clock())
+            find_place_of(tx, member_id, file_id=1)
             list_of_account(tx, self.customer.account_id, before_id=LAST, limit=50)
             assert list_by_user(tx, "user:1", before_id=LAST, limit=50)
 
