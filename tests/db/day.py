@@ -62,6 +62,7 @@ from frontdesk.files.store import set_file_settings
 from frontdesk.files.turns import FileTurns
 from frontdesk.installation import build_asgi
 from frontdesk.invitations.protocol import DeliveryContext, expire_leases
+from frontdesk.privacy import find_place_of
 from frontdesk.privacy.erasure import (
     erase_person,
     export_person,
@@ -212,8 +213,8 @@ class Installation:
         with self.db.read() as tx:
             assert find_search(tx, reach, 1, number, now=self.clock()) == found
             assert list_entries_about(tx, reach, member_id, size=3).before_id
-            for each in (member_id, 1):
-                read_covered(tx, EVERY, each, now=self.clock())
+            read_covered(tx, reach, member_id, now=self.clock())
+            find_place_of(tx, member_id, file_id=1)
             list_of_account(tx, self.customer.account_id, before_id=LAST, limit=50)
             assert list_by_user(tx, "user:1", before_id=LAST, limit=50)
 
