@@ -23,6 +23,9 @@ EMPTY = _operator("empty", "The file is empty.")
 ERASED = _operator("erased", "The member or the address was erased.")
 FILES_UNFINISHED = _operator("files_unfinished", "Eligibility files of the account have not ended.")
 FOREIGN_TABLES = _operator("foreign_tables", "The database has tables of another program.")
+FRESH_FACTOR_NEEDED = _operator(
+    "fresh_factor_needed", "The user has to give the second factor again before this."
+)
 INVALID_MAPPING = _operator(
     "invalid_mapping", "The mapping breaks a rule; the message names the place."
 )
@@ -35,6 +38,10 @@ MAILED_RECENTLY = _operator(
 )
 MALFORMED_ADDRESS = _operator("malformed_address", "The address of the database is malformed.")
 MALFORMED_MAPPING = _operator("malformed_mapping", "The mapping is not a JSON object in UTF-8.")
+NEEDS_OPERATOR = _operator(
+    "needs_operator",
+    "The reader complained or an operator blocked the address: only an operator can lift that.",
+)
 NEWER_REVISION = _operator(
     "newer_revision", "The database has a newer revision than this version of the service."
 )
@@ -48,6 +55,9 @@ NO_ROLES = _operator("no_roles", "SQLite has no roles.")
 NOT_FRESH = _operator(
     "not_fresh", "The second factor was given too long ago for this; it has to be given anew."
 )
+NOT_MAILED_NOW = _operator(
+    "not_mailed_now", "The address can't be mailed at present; an operator can see why."
+)
 NOT_MERGED = _operator("not_merged", "The second member is not merged into the first one.")
 NOT_OWNER = _operator("not_owner", "The role of the connection does not own the tables.")
 OTHER_REVISION = _operator(
@@ -55,6 +65,9 @@ OTHER_REVISION = _operator(
 )
 OWN_USER = _operator("own_user", "Another user has to do this: it can't be done to oneself.")
 OWNER = _operator("owner", "The role owns the tables, so the service must not use it.")
+RECORD_NOT_OPEN = _operator(
+    "record_not_open", "The record of the person is not open in the user's session."
+)
 SAME_MEMBER = _operator("same_member", "Both identifiers are of the same member.")
 SEVERAL_ACCOUNTS = _operator(
     "several_accounts",
@@ -76,6 +89,7 @@ UNIQUENESS_FIXED = _operator(
 UNIQUENESS_NOT_CHOSEN = _operator(
     "uniqueness_not_chosen", "The scope of uniqueness is not chosen yet."
 )
+UNSUBSCRIBED = _operator("unsubscribed", "The person unsubscribed, and nobody can lift that.")
 WRONG_STATE = _operator("wrong_state", "The state of the invitation does not allow the action.")
 
 # Faults of a field.
