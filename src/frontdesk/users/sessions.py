@@ -12,6 +12,7 @@ from frontdesk.access.callers import digest, new_secret
 from frontdesk.audit import Requester
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import write_alone
+from frontdesk.db.lookups import Lookup
 from frontdesk.errors import NotFound, Unavailable
 from frontdesk.users import factors, limits, passwords, store
 from frontdesk.users.factors import FactorKey
@@ -61,10 +62,9 @@ def session_of(db: Database, secret: str, *, now: datetime, is_use: bool = True)
     is no use. An answer may be kept for 5 s at most.
     """
     hashed = digest(secret)
-    found = db.ask(lambda tx: store.find_session(tx, hashed))
-    if found is None or not _is_live(found, now):
+    session = live_session(db.ask(lambda tx: store.find_session(tx, hashed)), now=now)
+    if session is None:
         return None
-    session = found.session
     if not is_use or now - session.last_used_at < USE_WRITTEN:
         return session
     with suppress(Unavailable):
@@ -73,6 +73,18 @@ def session_of(db: Database, secret: str, *, now: datetime, is_use: bool = True)
         )
         return replace(session, last_used_at=now)
     return session
+
+
+def look_up_session(secret: str) -> Lookup[StoredSession | None]:
+    """The session behind a cookie, for a refresh by a timer in the event loop: `live_session` says
+    whether it has ended.
+    """
+    return store.session_lookup(digest(secret))
+
+
+def live_session(found: StoredSession | None, *, now: datetime) -> Session | None:
+    """None for a session that has ended, or whose user may not sign in any more."""
+    return found.session if found is not None and _is_live(found, now) else None
 
 
 def confirm(
