@@ -302,8 +302,9 @@ def test_a_refresh_sees_that_an_account_was_suspended(
 
 
 def test_a_plan_has_its_day_as_a_chart_and_as_a_table(
-    sign_in: SignIn, clinic: Clinic, db: Database, clock: SetClock
+    sign_in: SignIn, db: Database, clock: SetClock
 ) -> None:
+    clinic = make_clinic(db, "Day")
     plan = clinic.plan_ids[BUSY]
     for minute, seconds in ((0, 600), (5, 900), (65, 1200)):
         estimated(db, plan, minute, seconds=seconds)

@@ -9,3 +9,5 @@ from frontdesk.disclosures.checks import check_answer as check_answer
 from frontdesk.disclosures.opened import find_opening as find_opening
 from frontdesk.disclosures.opened import open_record as open_record
 from frontdesk.disclosures.opened import read_opened as read_opened
+from frontdesk.disclosures.searches import find_search as find_search
+from frontdesk.disclosures.searches import keep_search as keep_search

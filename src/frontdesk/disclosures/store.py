@@ -6,8 +6,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, delete, insert, select
 
 from frontdesk.db import Tx
-from frontdesk.disclosures.model import MOST_READ, Disclosure
-from frontdesk.disclosures.tables import disclosures
+from frontdesk.disclosures.model import MOST_READ, Disclosure, KeptSearch
+from frontdesk.disclosures.tables import disclosures, people_searches
 
 _columns = disclosures.c
 
@@ -42,3 +42,24 @@ def add(tx: Tx, disclosure: Disclosure, times: tuple[datetime, datetime]) -> Non
     over = (_columns.at <= after) | (_columns.at > until)
     tx.execute(delete(disclosures).where(mine & over))
     tx.execute(insert(disclosures).values(disclosure._asdict()))
+
+
+def add_search(tx: Tx, search: KeptSearch, *, before: datetime) -> None:
+    """Insert the search, and delete up to 20 that are older than a time, by the primary key."""
+    columns = people_searches.c
+    oldest = select(columns.id).order_by(columns.id).limit(20)
+    mine = columns.id.in_(oldest.with_for_update(skip_locked=True))
+    tx.execute(delete(people_searches).where(mine & (columns.at <= before)))
+    values = search._asdict() | {"member_ids": " ".join(map(str, search.member_ids))}
+    tx.execute(insert(people_searches).values(values))
+
+
+def find_search(tx: Tx, number: str) -> KeptSearch | None:
+    """The search with this number."""
+    columns = people_searches.c
+    query: Any = select(*columns[KeptSearch._fields]).where(columns.number == number)
+    row = tx.execute(query).first()
+    if row is None:
+        return None
+    found = KeptSearch(*row)
+    return found._replace(member_ids=tuple(map(int, row.member_ids.split())))

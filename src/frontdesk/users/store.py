@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Text, bindparam, cast, delete, func, insert, select, update
+from sqlalchemy import RowMapping, Text, bindparam, cast, delete, func, insert, select, text, update
 
 from frontdesk.access.model import AccountState
 from frontdesk.access.tables import accounts, api_clients
@@ -29,8 +29,12 @@ from frontdesk.users.tables import (
 
 MOST_DELETED = 1000  # rows of a kind, in one transaction of the retention
 
+Row = RowMapping | Mapping[str, Any]
+
 _u = users.c
 _s = sessions.c
+# As text: a partial index is used for that only.
+_IS_ACTIVE = text("users.state = 'active'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,7 @@ _SESSION_LOOKUP = (
 _LOOKED_UP = [column.name for column in _SESSION_LOOKUP.selected_columns]
 
 
-def _user(row: Mapping[str, Any]) -> User:
+def _user(row: Row) -> User:
     named = row["user_named_accounts"]
     roles = {Role(role): datetime.fromisoformat(at) for role, at in row["user_roles"].items()}
     return User(
@@ -107,7 +111,7 @@ def _user(row: Mapping[str, Any]) -> User:
     )
 
 
-def _credentials(row: Mapping[str, Any]) -> Credentials:
+def _credentials(row: Row) -> Credentials:
     user = _user(row)
     is_working = row["account_state"] in (None, AccountState.ACTIVE)
     return Credentials(
@@ -172,8 +176,7 @@ def find_credentials(tx: Tx, user_id: int) -> Credentials | None:
 
 def find_by_email(tx: Tx, email: str) -> Credentials | None:
     """The user who signs in by this e-mail, folded; none who has ended."""
-    mine = (_u.email == email) & (_u.state == UserState.ACTIVE)
-    row = tx.execute(_CREDENTIALS.where(mine)).mappings().first()
+    row = tx.execute(_CREDENTIALS.where(_u.email == email, _IS_ACTIVE)).mappings().first()
     return None if row is None else _credentials(row)
 
 
@@ -183,7 +186,7 @@ def list_users(tx: Tx, account_id: int | None, *, with_ended: bool) -> list[User
     if account_id is not None:
         query = query.where(_u.account_id == account_id)
     if not with_ended:
-        query = query.where(_u.state == UserState.ACTIVE)
+        query = query.where(_IS_ACTIVE)
     return [_credentials(row).user for row in tx.execute(query).mappings()]
 
 
@@ -198,7 +201,7 @@ def count_users(tx: Tx, account_id: int | None) -> int:
     for table in (users, user_invitations):
         query = select(func.count()).select_from(table).where(table.c.account_id == account_id)
         if table is users:
-            query = query.where(_u.state == UserState.ACTIVE)
+            query = query.where(_IS_ACTIVE)
         found += int(tx.execute(query).scalar_one())
     return found
 
@@ -253,7 +256,7 @@ def insert_invitation(
     return int(tx.execute(statement).scalar_one())
 
 
-def _invitation(row: Mapping[str, Any]) -> UserInvitation:
+def _invitation(row: RowMapping) -> UserInvitation:
     named = row["named_accounts"]
     new = NewUser(
         row["email"],
@@ -352,7 +355,7 @@ def insert_session(tx: Tx, row: Mapping[str, Any], *, most: int) -> int:
     return int(tx.execute(insert(sessions).values(dict(row)).returning(_s.id)).scalar_one())
 
 
-def _stored_session(row: Mapping[str, Any]) -> StoredSession:
+def _stored_session(row: Row) -> StoredSession:
     found = _credentials(row)
     session = Session(
         id=row["session_id"],
