@@ -56,16 +56,13 @@ def open_session(tx: Tx, visitor: Visitor, user: User, *, factor_at: datetime | 
     return _signed_in(tx, visitor, secret)
 
 
-def session_of(db: Database, secret: str, *, now: datetime, is_use: bool = True) -> Session | None:
+def session_of(db: Database, secret: str, *, now: datetime) -> Session | None:
     """The session behind a cookie; None once it has ended, its user has ended, or the account is
-    suspended. A use moves its idle end; it is written once a minute at most. A refresh by a timer
-    is no use. An answer may be kept for 5 s at most.
+    suspended. This is a use of it, which moves its idle end; it is written once a minute at most.
     """
     hashed = digest(secret)
     session = live_session(db.ask(lambda tx: store.find_session(tx, hashed)), now=now)
-    if session is None:
-        return None
-    if not is_use or now - session.last_used_at < USE_WRITTEN:
+    if session is None or now - session.last_used_at < USE_WRITTEN:
         return session
     with suppress(Unavailable):
         write_alone(
@@ -76,7 +73,7 @@ def session_of(db: Database, secret: str, *, now: datetime, is_use: bool = True)
 
 
 def look_up_session(secret: str) -> Lookup[StoredSession | None]:
-    """The session behind a cookie, for a refresh by a timer in the event loop: `live_session` says
+    """The session behind a cookie, for a refresh by a timer: that is no use of it. `live_session` says
     whether it has ended.
     """
     return store.session_lookup(digest(secret))
