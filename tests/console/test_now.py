@@ -105,7 +105,8 @@ def test_the_page_says_what_it_is_of_and_how_to_go_on_without_a_script(
 ) -> None:
     page = viewer.open(now_of(clinic)).page
     assert "as of <span data-as-of>12:00:00</span>" in page
-    assert "Reload to see more." in re.findall(r"<noscript>(.*?)</noscript>", page)[0]
+    assert "<span data-live>. Reload to see more.</span>" in page
+    assert "<span data-live hidden>, every 5 s</span>" in page
     assert re.search(r"<button[^>]* data-pause hidden>Pause</button>", page)
     assert 'aria-current="page">Now' in page
 

@@ -56,7 +56,8 @@
 
   if (regions().length > 0) {
     setInterval(refresh, REFRESH_SECONDS * 1000);
-    document.querySelectorAll("[data-live]").forEach((text) => (text.hidden = false));
+    // What holds while the page refreshes itself, and what holds while it does not.
+    document.querySelectorAll("[data-live]").forEach((text) => (text.hidden = !text.hidden));
     const pause = document.querySelector("[data-pause]");
     if (pause) {
       pause.hidden = false;
