@@ -12,9 +12,9 @@ from playwright.sync_api import Browser, Dialog, Error, Page, expect
 from frontdesk.api.site import SECTIONS
 from frontdesk.app import App
 from frontdesk.config import Config, Environment
-from tests.browser.checks import TWO_LOOKS, focus_is_seen, shows_well
+from tests.browser.checks import TWO_LOOKS, focus_is_seen, no_sideways_scroll, shows_well
 from tests.browser.served import Served
-from tests.browser.window import DESK, TELEPHONE, Scheme, Windows
+from tests.browser.window import DESK, HEIGHTS, TELEPHONE, Scheme, Windows
 from tests.conftest import SetClock, open_for_test
 from tests.postgres import free_port
 
@@ -33,11 +33,13 @@ COVERED = """() => [...document.querySelectorAll('.code')].filter((box) => {
 }).length"""
 
 
-def test_each_page_shows_well_on_a_telephone_in_the_dark(windows: Windows) -> None:
-    page = windows.open()
+def test_each_page_shows_well_on_a_telephone_in_the_dark_and_fits_a_desk(windows: Windows) -> None:
+    page = windows.open(width=TELEPHONE, scheme="dark")
     for path in PAGES:
         page.goto(path)
         shows_well(page, [(TELEPHONE, "dark")])
+        page.set_viewport_size({"width": DESK, "height": HEIGHTS[DESK]})
+        no_sideways_scroll(page)
 
 
 def test_each_kind_of_page_shows_well_in_each_look(windows: Windows) -> None:

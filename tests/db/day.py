@@ -4,6 +4,7 @@ of upkeep.
 
 import io
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -12,12 +13,20 @@ import pytest
 from starlette.testclient import TestClient
 
 from frontdesk.app import App
-from frontdesk.audit import Requester
+from frontdesk.audit import Requester, list_by_user, list_of_account
 from frontdesk.cli.invitations import describe_mail
 from frontdesk.config import Uniqueness, read_config
 from frontdesk.db import open_database
 from frontdesk.db.migrate import upgrade
-from frontdesk.disclosures import check_answer, find_search, keep_search, open_record
+from frontdesk.disclosures import (
+    check_answer,
+    find_search,
+    keep_search,
+    list_entries_about,
+    open_record,
+    read_covered,
+)
+from frontdesk.disclosures.looks import LAST
 from frontdesk.disclosures.model import CheckedField, Opening, OpeningReason
 from frontdesk.disclosures.person import view_person
 from frontdesk.eligibility import derive_due, enrol
@@ -44,7 +53,12 @@ from frontdesk.eligibility.search import (
 from frontdesk.errors import NotFound
 from frontdesk.events import claim_due, pass_over
 from frontdesk.events.delivery import Progress, save
+from frontdesk.files.actions import get_file
+from frontdesk.files.approvers import find_obstacle
 from frontdesk.files.claims import RunOptions
+from frontdesk.files.faults import group_faults
+from frontdesk.files.model import FileKey
+from frontdesk.files.store import set_file_settings
 from frontdesk.files.turns import FileTurns
 from frontdesk.installation import build_asgi
 from frontdesk.invitations.protocol import DeliveryContext, expire_leases
@@ -197,6 +211,11 @@ class Installation:
             number = keep_search(tx, user, self.customer.account_id, 1, found)
         with self.db.read() as tx:
             assert find_search(tx, reach, 1, number, now=self.clock()) == found
+            assert list_entries_about(tx, reach, member_id, size=3).before_id
+            for each in (member_id, 1):
+                read_covered(tx, EVERY, each, now=self.clock())
+            list_of_account(tx, self.customer.account_id, before_id=LAST, limit=50)
+            assert list_by_user(tx, "user:1", before_id=LAST, limit=50)
 
     def _read_members(self, n: int) -> None:
         members = f"/v2/plans/{self.customer.plan_ids[1]}/eligibility"
@@ -347,9 +366,18 @@ class Installation:
             path + query for query in queries for path in ("/v2/eligibility-files", of_plan)
         ):
             assert self.api.get(path).status_code == 200
-        report = self.api.get(f"{of_plan}/{file['id']}/report?outcome=would_end&page[size]=1")
-        assert report.status_code == 200
-        assert '"would_end"' in report.text
+        report = f"{of_plan}/{file['id']}/report?page[size]=1"
+        for listed in ("outcome=would_end", "outcome=lost", "code=ended_by_absence"):
+            assert '"would_end"' in self.api.get(f"{report}&{listed}").text
+        ended = self.db.ask(lambda tx: get_file(tx, FileKey(file["id"])))
+        with self.db.write() as tx:
+            set_file_settings(tx, self.customer.account_id, second_approver=True)
+            assert find_obstacle(tx, ended, self.customer.client_id)
+            assert not find_obstacle(tx, replace(ended, client="cli:ana"), ended.client)
+            set_file_settings(tx, self.customer.account_id, second_approver=False)
+        assert [group.code for group in self.db.ask(lambda tx: group_faults(tx, ended))]
+        for listed in ("outcome=warned", "outcome=unchanged", "outcome=gained", "external_id=x"):
+            assert self.api.get(f"{report}&{listed}").status_code == 200
 
     def _deliver(self, n: int) -> None:
         self._enrol(member_body(n, email=f"x{n}@example.com", invite_immediately=True))
