@@ -25,7 +25,9 @@ from frontdesk.errors import Unavailable
 from frontdesk.fair_share import FairShare
 from frontdesk.metering import timed
 from frontdesk.queues import QueueSnapshots
+from frontdesk.queues.board import PlanDay, QueueBoard, QueueBoards
 from frontdesk.queues.model import QueueSnapshot
+from frontdesk.reach import Reach
 from frontdesk.time_slices import SliceScheduler
 from frontdesk.usage import request_costs
 from frontdesk.usage.counter import SAVE_SECONDS
@@ -74,6 +76,7 @@ class App:
             SqliteLookups(db, self._reading) if db.is_sqlite else PostgresqlLookups(db)
         )
         self.pages = Remembered()  # of plans, as they are rendered
+        self.regions = Remembered()  # of pages of the console that many viewers refresh
         self.shared_reads: SharedReads[Any] = SharedReads(self.deadlines)
         self._probes: SharedReads[Any] = SharedReads(Deadlines(READY_SECONDS))
         self._callers: SharedReads[Caller | None] = SharedReads(Deadlines(LOOK_UP_SECONDS))
@@ -88,6 +91,7 @@ class App:
         self.keys_in_flight: set[str] = set()
         self.limits = RequestLimits(db, clock, default=config.requests_per_minute)
         self.queues = QueueSnapshots(clock, config.queue_ttl_seconds)
+        self.boards = QueueBoards(clock)
         self.usage = usage.counter_of(db.engine)
         self.request_costs = usage.RequestCostCounter(self._save_request_costs_soon)
         self.enrolments = Enrolments(db, config, clock, self.deadlines)
@@ -171,6 +175,20 @@ class App:
         if snapshot is not None:
             return snapshot
         return await self.read_in_thread(lambda: self.queues.read(self.db, account_id, plan_ids))
+
+    async def queue_board(self, reach: Reach) -> QueueBoard:
+        """What `boards.read` answers, without a thread while the board in memory is recent."""
+        board = self.boards.in_memory(reach)
+        if board is not None:
+            return board
+        return await self.read_in_thread(lambda: self.boards.read(self.db, reach))
+
+    async def queue_day(self, reach: Reach, plan_id: int) -> PlanDay:
+        """What `boards.read_day` answers, without a thread while the day in memory is recent."""
+        day = self.boards.day_in_memory(reach, plan_id)
+        if day is not None:
+            return day
+        return await self.read_in_thread(lambda: self.boards.read_day(self.db, reach, plan_id))
 
     def refuse_used_up_storage(self, account_id: int) -> None:
         """Raises StorageUsedUp if the account has used up a quota, by the totals of a few seconds

@@ -370,7 +370,7 @@ class Installation:
         report = f"{of_plan}/{file['id']}/report?page[size]=1"
         for listed in ("outcome=would_end", "outcome=lost", "code=ended_by_absence"):
             assert '"would_end"' in self.api.get(f"{report}&{listed}").text
-        ended = self.db.ask(lambda tx: get_file(tx, FileKey(file["id"])))
+        ended = self.db.ask(lambda tx: get_file(tx, FileKey(file["id"], EVERY)))
         with self.db.write() as tx:
             set_file_settings(tx, self.customer.account_id, second_approver=True)
             assert find_obstacle(tx, ended, self.customer.client_id)

@@ -117,7 +117,10 @@ class Desk:
         return done
 
     def session(self, secret: str, *, is_use: bool = True) -> Session | None:
-        return sessions.session_of(self.db, secret, now=self.clock(), is_use=is_use)
+        if is_use:
+            return sessions.session_of(self.db, secret, now=self.clock())
+        found = self.db.ask(sessions.look_up_session(secret).read)
+        return sessions.live_session(found, now=self.clock())
 
     def live(self, secret: str) -> Session:
         found = self.session(secret, is_use=False)

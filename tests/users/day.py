@@ -32,6 +32,7 @@ def use_console(desk: Desk, number: int) -> None:
     desk.clock.advance(61)
     found = desk.session(changed.secret)
     assert found is not None
+    assert desk.session(changed.secret, is_use=False) is not None
     me = desk.requester(admin.user.actor)
     with desk.db.write() as tx:
         sessions.renew_recovery_codes(tx, found, me)

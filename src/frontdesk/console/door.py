@@ -16,7 +16,7 @@ from frontdesk.console.sign_in_pages import ask_to_confirm, ask_to_sign_in
 from frontdesk.console.visit import TOKEN_FIELD, Visit, read_form
 from frontdesk.errors import FrontdeskError, NotFound
 from frontdesk.users.model import NotFresh, Right, Session
-from frontdesk.users.sessions import session_of
+from frontdesk.users.sessions import live_session, look_up_session, session_of
 from frontdesk.web.endpoint import Endpoint
 from frontdesk.web.request import Request
 from frontdesk.web.response import HttpError, Response
@@ -106,10 +106,11 @@ async def _find_session(visit: Visit) -> None:
     secret = cookies.read_cookie(app.config, visit.request, cookies.SESSION)
     if secret is None:
         return
-    is_use = visit.request.header(REFRESH_HEADER) is None
-    visit.session = await app.read_in_thread(
-        lambda: session_of(app.db, secret, now=visit.now, is_use=is_use)
-    )
+    if visit.request.header(REFRESH_HEADER) is None:
+        visit.session = await app.read_in_thread(lambda: session_of(app.db, secret, now=visit.now))
+    else:
+        found = await app.in_time(app.lookups.ask(look_up_session(secret)))
+        visit.session = live_session(found, now=visit.now)
     visit.secret = secret
 
 

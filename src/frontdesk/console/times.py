@@ -15,6 +15,10 @@ class Times:
         self._now = now
 
     @property
+    def zone(self) -> tzinfo:
+        return self._zone
+
+    @property
     def zone_text(self) -> str:
         """The zone's name and its distance from UTC now, such as `America/New_York (UTC-05:00)`."""
         offset = self._now.astimezone(self._zone).utcoffset() or timedelta()
@@ -37,7 +41,11 @@ class Times:
     def clock(self, moment: datetime) -> Markup:
         """`09:41:20`, for a page that says as of when it is."""
         local = moment.astimezone(self._zone)
-        return _element(moment, local.strftime("%H:%M:%S"), local.strftime("%Y-%m-%d %H:%M:%S %Z"))
+        return _element(moment, self.clock_text(moment), local.strftime("%Y-%m-%d %H:%M:%S %Z"))
+
+    def clock_text(self, moment: datetime) -> str:
+        """`09:41:20`, without an element around it."""
+        return moment.astimezone(self._zone).strftime("%H:%M:%S")
 
     def ago(self, moment: datetime | None) -> Markup:
         """`6 h`, `20 min`: how long ago, with the time itself as title; "" for None."""

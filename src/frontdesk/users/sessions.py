@@ -12,6 +12,7 @@ from frontdesk.access.callers import digest, new_secret
 from frontdesk.audit import Requester
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import write_alone
+from frontdesk.db.lookups import Lookup
 from frontdesk.errors import NotFound, Unavailable
 from frontdesk.users import factors, limits, passwords, store
 from frontdesk.users.factors import FactorKey
@@ -55,17 +56,13 @@ def open_session(tx: Tx, visitor: Visitor, user: User, *, factor_at: datetime | 
     return _signed_in(tx, visitor, secret)
 
 
-def session_of(db: Database, secret: str, *, now: datetime, is_use: bool = True) -> Session | None:
+def session_of(db: Database, secret: str, *, now: datetime) -> Session | None:
     """The session behind a cookie; None once it has ended, its user has ended, or the account is
-    suspended. A use moves its idle end; it is written once a minute at most. A refresh by a timer
-    is no use. An answer may be kept for 5 s at most.
+    suspended. This is a use of it, which moves its idle end; it is written once a minute at most.
     """
     hashed = digest(secret)
-    found = db.ask(lambda tx: store.find_session(tx, hashed))
-    if found is None or not _is_live(found, now):
-        return None
-    session = found.session
-    if not is_use or now - session.last_used_at < USE_WRITTEN:
+    session = live_session(db.ask(lambda tx: store.find_session(tx, hashed)), now=now)
+    if session is None or now - session.last_used_at < USE_WRITTEN:
         return session
     with suppress(Unavailable):
         write_alone(
@@ -73,6 +70,18 @@ def session_of(db: Database, secret: str, *, now: datetime, is_use: bool = True)
         )
         return replace(session, last_used_at=now)
     return session
+
+
+def look_up_session(secret: str) -> Lookup[StoredSession | None]:
+    """The session behind a cookie, for a refresh by a timer: that is no use of it. `live_session` says
+    whether it has ended.
+    """
+    return store.session_lookup(digest(secret))
+
+
+def live_session(found: StoredSession | None, *, now: datetime) -> Session | None:
+    """None for a session that has ended, or whose user may not sign in any more."""
+    return found.session if found is not None and _is_live(found, now) else None
 
 
 def confirm(

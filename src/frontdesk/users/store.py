@@ -1,15 +1,18 @@
 """The SQL of users, their links, factors, sessions and browsers."""
 
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import RowMapping, delete, func, insert, select, text, update
+from sqlalchemy import RowMapping, Text, bindparam, cast, delete, func, insert, select, text, update
 
 from frontdesk.access.model import AccountState
 from frontdesk.access.tables import accounts, api_clients
 from frontdesk.db import Tx
+from frontdesk.db.lookups import Lookup
+from frontdesk.db.schema import Json
 from frontdesk.db.sets import SameKey
 from frontdesk.text import stored_time
 from frontdesk.users.model import NewUser, Role, Session, User, UserInvitation, UserState
@@ -25,6 +28,8 @@ from frontdesk.users.tables import (
 )
 
 MOST_DELETED = 1000  # rows of a kind, in one transaction of the retention
+
+Row = RowMapping | Mapping[str, Any]
 
 _u = users.c
 _s = sessions.c
@@ -64,15 +69,28 @@ _CREDENTIALS = (
     .join(accounts, SameKey(accounts.c.id, _u.account_id), isouter=True)
 )
 _OF_SESSION = [column.label(f"session_{column.name}") for column in sessions.c]
-_STORED_SESSION = (
-    select(*_OF_SESSION, *_OF_USER, accounts.c.state.label("account_state"))
-    .select_from(sessions)
-    .join(users, SameKey(_u.id, _s.user_id))
-    .join(accounts, SameKey(accounts.c.id, _u.account_id), isouter=True)
+_SESSIONS_WITH_USERS = sessions.join(users, SameKey(_u.id, _s.user_id)).join(
+    accounts, SameKey(accounts.c.id, _u.account_id), isouter=True
 )
+_STORED_SESSION = select(
+    *_OF_SESSION, *_OF_USER, accounts.c.state.label("account_state")
+).select_from(_SESSIONS_WITH_USERS)
+# As a look-up reads it: JSON as text, because a row of a look-up is JSON itself on PostgreSQL.
+_JSON_OF_USER = [f"user_{column.name}" for column in users.c if column.type is Json]
+_SESSION_LOOKUP = (
+    select(
+        *(
+            cast(column, Text).label(column.name) if column.name in _JSON_OF_USER else column
+            for column in _STORED_SESSION.selected_columns
+        )
+    )
+    .select_from(_SESSIONS_WITH_USERS)
+    .where(_s.secret_hash == bindparam("secret_hash"))
+)
+_LOOKED_UP = [column.name for column in _SESSION_LOOKUP.selected_columns]
 
 
-def _user(row: RowMapping) -> User:
+def _user(row: Row) -> User:
     named = row["user_named_accounts"]
     roles = {Role(role): datetime.fromisoformat(at) for role, at in row["user_roles"].items()}
     return User(
@@ -93,7 +111,7 @@ def _user(row: RowMapping) -> User:
     )
 
 
-def _credentials(row: RowMapping) -> Credentials:
+def _credentials(row: Row) -> Credentials:
     user = _user(row)
     is_working = row["account_state"] in (None, AccountState.ACTIVE)
     return Credentials(
@@ -337,7 +355,7 @@ def insert_session(tx: Tx, row: Mapping[str, Any], *, most: int) -> int:
     return int(tx.execute(insert(sessions).values(dict(row)).returning(_s.id)).scalar_one())
 
 
-def _stored_session(row: RowMapping) -> StoredSession:
+def _stored_session(row: Row) -> StoredSession:
     found = _credentials(row)
     session = Session(
         id=row["session_id"],
@@ -354,6 +372,21 @@ def find_session(tx: Tx, secret_hash: bytes) -> StoredSession | None:
     """The session; it may have ended by time."""
     row = tx.execute(_STORED_SESSION.where(_s.secret_hash == secret_hash)).mappings().first()
     return None if row is None else _stored_session(row)
+
+
+def session_lookup(secret_hash: bytes) -> Lookup[StoredSession | None]:
+    """What `find_session` answers, for the event loop."""
+    return Lookup(_SESSION_LOOKUP, {"secret_hash": secret_hash}, _looked_up_session)
+
+
+def _looked_up_session(rows: Sequence[Sequence[Any]]) -> StoredSession | None:
+    if not rows:
+        return None
+    row = dict(zip(_LOOKED_UP, rows[0], strict=True))
+    for name in _JSON_OF_USER:
+        row[name] = None if row[name] is None else json.loads(row[name])
+    row["user_state"] = UserState(row["user_state"])
+    return _stored_session(row)
 
 
 def list_sessions(tx: Tx, user_id: int) -> list[Session]:
