@@ -1,5 +1,5 @@
-"""Pages for people: one layout, no script, and a Content-Security-Policy under which a page loads
-nothing.
+"""Pages for people: one layout for those of the API, of the sandbox and of the console, with a
+Content-Security-Policy under which a page loads nothing but our own script.
 """
 
 import base64
@@ -13,35 +13,55 @@ from markupsafe import Markup
 from frontdesk.web.response import NO_STORE, Header, Response
 
 if TYPE_CHECKING:
-    from jinja2 import Template
+    from jinja2 import Environment, Template
+
+HTML = b"text/html; charset=utf-8"
 
 
 @cache
-def page_template(package: str, name: str) -> "Template":
-    """The template `name` in the folder `pages` of the package; its values are escaped."""
+def _templates(package: str) -> "Environment":
+    """The templates in the folder `pages` of the package, which may import those of `web`."""
     # a process that shows no page does without its 2 MiB
-    from jinja2 import Environment, StrictUndefined
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     return Environment(
+        loader=ChoiceLoader(
+            [PackageLoader(package, "pages"), PackageLoader("frontdesk.web", "pages")]
+        ),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
-    ).from_string(_read(package, name))
+    )
 
 
-def _read(package: str, name: str) -> str:
-    return files(package).joinpath("pages", name).read_text(encoding="utf-8")
+def page_template(package: str, name: str) -> "Template":
+    """The template `name` in the folder `pages` of the package; its values are escaped. It may
+    import the macros of `parts.html` of `web`.
+    """
+    return _templates(package).get_template(name)
 
 
-_style = _read("frontdesk.web", "page.css")
+def read_page_part(name: str) -> str:
+    """The text of a file in the folder `pages` of `web`."""
+    return files("frontdesk.web").joinpath("pages", name).read_text(encoding="utf-8")
+
+
+_style = read_page_part("page.css")
 _style_hash = base64.b64encode(hashlib.sha256(_style.encode()).digest()).decode()
 
-_POLICY = (
-    f"default-src 'none'; style-src 'sha256-{_style_hash}'; frame-src 'self'; form-action 'self'; "
-    "base-uri 'none'; frame-ancestors 'none'"
-)
+
+def _policy(*, has_script: bool) -> bytes:
+    """What a page may load: its own style, frames and forms of this origin; the script and what the
+    script asks for only where there is one.
+    """
+    script = "script-src 'self'; connect-src 'self'; img-src 'self'; " if has_script else ""
+    return (
+        f"default-src 'none'; style-src 'sha256-{_style_hash}'; {script}frame-src 'self'; "
+        "form-action 'self'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'"
+    ).encode()
+
 
 # The address of a page may be a secret: no cache, index or Referer may keep it.
 PRIVATE: tuple[Header, ...] = (
@@ -52,12 +72,27 @@ PRIVATE: tuple[Header, ...] = (
 
 
 def page_response(
-    title: str, content: Markup, *, status: int = 200, wide: bool = False
+    title: str,
+    content: Markup,
+    *,
+    status: int = 200,
+    wide: bool = False,
+    frame: Markup = Markup(""),
+    script: str = "",
+    headers: tuple[Header, ...] = PRIVATE,
 ) -> Response:
     """A page with this title. `content` is markup with its values escaped, such as a
-    `page_template` renders.
+    `page_template` renders, and so is `frame`, what stands around it (the places of the console).
+    `script` is the path of the page's script.
     """
     page = page_template("frontdesk.web", "page.html")
-    body = page.render(title=title, content=content, style=Markup(_style), wide=wide)  # noqa: S704 # our own text
-    headers = ((b"content-security-policy", _POLICY.encode()), *PRIVATE)
-    return Response(status, body.encode(), headers, b"text/html; charset=utf-8")
+    body = page.render(
+        title=title,
+        content=content,
+        style=Markup(_style),  # noqa: S704 # our own text
+        wide=wide,
+        frame=frame,
+        script=script,
+    )
+    policy = (b"content-security-policy", _policy(has_script=bool(script)))
+    return Response(status, body.encode(), (policy, *headers), HTML)
