@@ -149,7 +149,7 @@ def sessions_(
     """List a user's sessions, or end them within 5 seconds."""
     user = directory.get_user(context.tx, EVERY, user_id)
     if end:
-        count = sessions.end_sessions(context.tx, user_id, context.requester)
+        count = sessions.end_sessions(context.tx, EVERY, user_id, context.requester)
         noun = "session" if count == 1 else "sessions"
         return Output({"id": user_id, "ended": count}, [f"{count} {noun} ended."])
     found = sessions.list_sessions(context.tx, user.id, now=system_clock())

@@ -349,7 +349,7 @@ def delete_attempt(tx: Tx, secret_hash: bytes) -> None:
 def insert_session(tx: Tx, row: Mapping[str, Any], *, most: int) -> int:
     """The id of the new session. The user's oldest ends if there are `most` already."""
     mine = _s.user_id == row["user_id"]
-    newest = select(_s.id).where(mine).order_by(_s.id.desc()).offset(most - 1)
+    newest = select(_s.id).where(mine).order_by(_s.user_id.desc(), _s.id.desc()).offset(most - 1)
     beyond = list(tx.execute(newest).scalars())
     tx.execute(delete(sessions).where(_s.id.in_(beyond)))
     return int(tx.execute(insert(sessions).values(dict(row)).returning(_s.id)).scalar_one())
@@ -391,7 +391,7 @@ def _looked_up_session(rows: Sequence[Sequence[Any]]) -> StoredSession | None:
 
 def list_sessions(tx: Tx, user_id: int) -> list[Session]:
     """The newest first; some may have ended by time."""
-    query = _STORED_SESSION.where(_s.user_id == user_id).order_by(_s.id.desc())
+    query = _STORED_SESSION.where(_s.user_id == user_id).order_by(_s.user_id.desc(), _s.id.desc())
     return [_stored_session(row).session for row in tx.execute(query).mappings()]
 
 
@@ -441,7 +441,12 @@ def renew_browser(
     row = {"secret_hash": new_hash, "user_id": user_id, "seen_at": now}
     tx.execute(insert(known_browsers).values(row))
     mine = columns.user_id == user_id
-    query = select(columns.secret_hash).where(mine).order_by(columns.seen_at.desc()).offset(most)
+    query = (
+        select(columns.secret_hash)
+        .where(mine)
+        .order_by(columns.user_id.desc(), columns.seen_at.desc())
+        .offset(most)
+    )
     beyond = list(tx.execute(query).scalars())
     tx.execute(delete(known_browsers).where(mine, columns.secret_hash.in_(beyond)))
 
