@@ -231,3 +231,16 @@ def test_a_suggestion_is_made_of_the_stored_rows_and_kept_with_the_draft(desk: D
     window.decide(mapping=draft.suggestion["mapping"])
     with pytest.raises(DraftChanged):
         steps.suggest(desk.db, key, EVERY, window.by(), today=today)
+
+
+def test_a_suggestion_that_was_overtaken_while_it_was_made_is_not_kept(desk: Desk) -> None:
+    window = Window(desk).finish()
+    key = DraftKey(window.draft.id, window.draft.version)
+
+    def make(*_: Any, **__: Any) -> dict[str, Any]:
+        window.decide()
+        return {"rows": 1}
+
+    with pytest.raises(DraftChanged):
+        steps.suggest(desk.db, key, EVERY, window.by(), today="2026-11-22", make=make)
+    assert window.look().suggestion is None
