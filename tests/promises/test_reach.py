@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import pytest
 
@@ -73,11 +73,13 @@ def may_be_left_out(name: str, annotation: ast.expr | None) -> bool:
     )
 
 
-def public_in(tree: ast.AST, outer: str = "") -> Iterator[tuple[str, ast.AST]]:
+Named = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def public_in(tree: ast.AST, outer: str = "") -> Iterator[tuple[str, Named]]:
     """The public functions and classes of a module, and those of its public classes, by name."""
     for node in ast.iter_child_nodes(tree):
-        is_named = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-        if is_named and not node.name.startswith("_"):
+        if isinstance(node, Named) and not node.name.startswith("_"):
             yield f"{outer}{node.name}", node
             if isinstance(node, ast.ClassDef):
                 yield from public_in(node, f"{node.name}.")
@@ -89,12 +91,12 @@ def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.arg
 
 def optional_accounts(tree: ast.AST) -> Iterator[str]:
     """The public functions and classes with a parameter or a field that is an account or None."""
+    given: list[tuple[str, ast.expr | None]]
     for name, node in public_in(tree):
         if isinstance(node, ast.ClassDef):
             fields = [each for each in node.body if isinstance(each, ast.AnnAssign)]
             given = [(ast.unparse(each.target), each.annotation) for each in fields]
         else:
-            assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
             given = [(each.arg, each.annotation) for each in parameters(node)]
         if any(may_be_left_out(*each) for each in given):
             yield name
@@ -195,7 +197,7 @@ class _FoundError(Exception):
     """Ends a transaction without a change."""
 
 
-def give_up() -> None:
+def give_up() -> NoReturn:
     raise _FoundError
 
 
@@ -299,11 +301,12 @@ def test_a_list_has_what_is_within_reach(two: TwoAccounts) -> None:
             assert listed(tx, Reach.of(mine)) == {mine}, name
             assert listed(tx, EVERY) == {mine, theirs}, name
             assert listed(tx, Reach.of(ABSENT)) == set(), name
-        for plans in (
+        of_plans: list[Callable[[Reach], list[int]]] = [
             lambda reach: [each.id for each in list_plans(tx, reach)],
             lambda reach: sorted(chain(*plans_by_group(tx, reach).values())),
             lambda reach: sorted(queue_state(tx, reach, NOW)),
-        ):
+        ]
+        for plans in of_plans:
             assert plans(Reach.of(mine)) == sorted(two.mine.plan_ids)
             assert plans(EVERY) == sorted([*two.mine.plan_ids, *two.theirs.plan_ids])
         for reach in (Reach.of(mine), EVERY):
