@@ -46,6 +46,14 @@ DATA = {
     "audit/store.py Requester.entry": "what an entry is about",
     "audit/store.py record_action": "what an entry is about",
     "usage/model.py RequestCosts": "whose requests they were; probes have no account",
+    "users/model.py NewUser": "the home of a new user; the installation has none",
+    "users/model.py User": "the home of a user; one of the installation has none",
+    "users/model.py User.may": "None asks for the installation, which a user of an account never is",
+    "users/model.py User.reaches": "as User.may",
+    "users/directory.py change_roles": "the accounts of a support role, None for every one",
+    "users/names.py account_names": "the home of a user",
+    "users/roles.py check_roles": "the home of a user",
+    "users/store.py count_users": "those of one home",
     "invitations/store/suppressions.py suppress": "whose mail caused it; an operator's has none",
 }
 # HTTP doors of customers that look beyond the caller's account.

@@ -208,7 +208,7 @@ def end_sessions(tx: Tx, reach: Reach, user_id: int, requester: Requester) -> in
 
 def end_sessions_of_account(tx: Tx, account_id: int) -> None:
     """The account was suspended or closed: the sessions of its users don't come back with it."""
-    for user in store.list_users(tx, account_id, with_ended=False):
+    for user in store.list_users(tx, Reach.of(account_id), with_ended=False):
         store.delete_sessions(tx, user.id)
 
 
