@@ -169,7 +169,7 @@ def _new_user(email: str, roles: list[Role], accounts: list[int]) -> NewUser:
 
 
 def _link(item: dict[str, Any], path: str, link: UserLink) -> Output:
-    url = f"{settings().base_url}{path}{link.secret}"
+    url = f"{settings().console_url or settings().base_url}{path}{link.secret}"
     return describe(item | {"link": url, "expires_at": link.expires_at}, ONCE)
 
 

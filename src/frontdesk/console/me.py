@@ -2,14 +2,13 @@
 
 from markupsafe import Markup
 
-from frontdesk.console import cookies, frame
+from frontdesk.console import frame
 from frontdesk.console import sign_in_pages as pages
 from frontdesk.console.door import Pages, Who
 from frontdesk.console.visit import Visit
 from frontdesk.errors import Invalid
 from frontdesk.users import directory, factors, sessions
-from frontdesk.users.model import SignedIn
-from frontdesk.web.response import Header, Response
+from frontdesk.web.response import Response
 
 PAGES = Pages()
 
@@ -73,7 +72,7 @@ async def change_password(visit: Visit) -> Response:
         return await _page(visit, message=_rules(error), status=422)
     if signed_in is None:
         return await _page(visit, message="The present password is not right.", status=422)
-    return frame.go_to(ME, *_new_secrets(visit, signed_in))
+    return frame.go_to(ME, *pages.session_cookies(visit, signed_in))
 
 
 @PAGES.post("/console/me/sessions/{session_id}/end", for_=Who.USER)
@@ -128,7 +127,7 @@ async def change_factor(visit: Visit) -> Response:
     )
     if signed_in is None:
         return await _factor_page(visit, message="This code is not right.", status=422)
-    headers = _new_secrets(visit, signed_in)
+    headers = pages.session_cookies(visit, signed_in)
     visit.session = signed_in.session
     visit.secret = signed_in.secret
     return frame.show(
@@ -154,10 +153,6 @@ async def _factor_page(visit: Visit, *, message: str = "", status: int = 200) ->
         qr=Markup(offer.qr_svg),  # noqa: S704 # made by segno of our own text
         message=message,
     )
-
-
-def _new_secrets(visit: Visit, signed_in: SignedIn) -> tuple[Header, ...]:
-    return (cookies.set_cookie(visit.app.config, cookies.SESSION, signed_in.secret),)
 
 
 def _rules(error: Invalid) -> str:

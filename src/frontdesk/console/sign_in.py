@@ -70,24 +70,12 @@ def _second_step(
 
 def _welcome(visit: Visit, signed_in: SignedIn, carried: pages.Carried | None) -> Response:
     """Give the browser its session. The same user finds the form that the ended session had sent."""
-    headers = _session_cookies(visit, signed_in)
+    headers = pages.session_cookies(visit, signed_in)
     if carried is not None and carried.user_id == str(signed_in.session.user.id):
         visit.session = signed_in.session
         visit.secret = signed_in.secret
         return pages.resume_page(visit, carried, *headers)
     return frame.go_to(pages.path_after(visit), *headers)
-
-
-def _session_cookies(visit: Visit, signed_in: SignedIn) -> tuple[Header, ...]:
-    config = visit.app.config
-    return (
-        cookies.set_cookie(config, cookies.SESSION, signed_in.secret),
-        cookies.set_cookie(
-            config, cookies.BROWSER, signed_in.browser_secret, seconds=cookies.BROWSER_SECONDS
-        ),
-        cookies.drop_cookie(config, cookies.ATTEMPT),
-        cookies.drop_cookie(config, cookies.FORM),
-    )
 
 
 @PAGES.get(pages.CODE, for_=Who.ANYONE)
@@ -141,7 +129,7 @@ async def take_set_up(visit: Visit) -> Response:
         return pages.sign_in_page(visit, message=_ENDED, status=401)
     if signed_in is None:
         return await _set_up_page(visit, message=_WRONG_CODE, status=401)
-    headers = _session_cookies(visit, signed_in)
+    headers = pages.session_cookies(visit, signed_in)
     visit.session = signed_in.session
     visit.secret = signed_in.secret
     return frame.show(
@@ -281,7 +269,7 @@ async def take_confirm(visit: Visit) -> Response:
     )
     if signed_in is None:
         return _confirm_page(visit, message=_WRONG_CODE, status=401)
-    return frame.go_to(pages.path_after(visit), *_session_cookies(visit, signed_in))
+    return frame.go_to(pages.path_after(visit), *pages.session_cookies(visit, signed_in))
 
 
 def _confirm_page(visit: Visit, *, message: str = "", status: int = 200) -> Response:
