@@ -262,9 +262,8 @@ def approve_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.Elig
             "The client or operator that handed the file in can't approve it."
         )
     audit.record_action(tx, requester, "file.approved", file.account_id, file.id)
-    return store.change_file(
-        tx, file.id, state=model.FileState.WAITING, approved=True, problem=None
-    )
+    waiting = {"state": model.FileState.WAITING, "approved": True, "problem": None}
+    return _decide(tx, file, requester, **waiting)
 
 
 def accept_mapping(
@@ -293,9 +292,8 @@ def accept_mapping(
         check_mapping(name.name, new_default)
         save_mapping(tx, name, new_default, requester, default=True)
     audit.record_action(tx, requester, "file.mapping_accepted", file.account_id, file.id, kept=keep)
-    return store.change_file(
-        tx, file.id, state=model.FileState.WAITING, mapping=content, problem=None
-    )
+    waiting = {"state": model.FileState.WAITING, "mapping": content, "problem": None}
+    return _decide(tx, file, requester, **waiting)
 
 
 def _with_834(mapping: dict[str, Any] | None, suggested: dict[str, Any]) -> dict[str, Any]:
@@ -315,9 +313,16 @@ def cancel_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.Eligi
         raise model.WrongState(detail)
     store.delete_parts(tx, file.id)
     audit.record_action(tx, requester, "file.cancelled", file.account_id, file.id)
-    return store.change_file(
-        tx, file.id, state=model.FileState.CANCELLED, finished_at=requester.now
-    )
+    cancelled = {"state": model.FileState.CANCELLED, "finished_at": requester.now}
+    return _decide(tx, file, requester, **cancelled)
+
+
+def _decide(
+    tx: Tx, file: model.EligibilityFile, requester: Requester, **changes: Any
+) -> model.EligibilityFile:
+    """Change the file, and note who decided so, and when."""
+    by = {"decided_by": requester.actor, "decided_at": requester.now}
+    return store.change_file(tx, file.id, **changes, **by)
 
 
 def undo_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.EligibilityFile:

@@ -156,6 +156,7 @@ class EligibilityFile:
     people saw when the file was held; an approval covers them. `sender` is GS02 of an 834.
 
     `undoes_id` is set for an undo: a file without content that takes back what another file did.
+    `decided_by` is the actor that last approved or cancelled the file or accepted its mapping.
     `epoch` counts the claims of workers (files.claims).
     """
 
@@ -194,6 +195,8 @@ class EligibilityFile:
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+    decided_by: str | None
+    decided_at: datetime | None
     epoch: int
     lease_until: datetime | None
 

@@ -7,7 +7,7 @@ would double the time of an unchanged file (docs/decisions/0026).
 
 import zlib
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -82,16 +82,36 @@ def list_files(tx: Tx, file_filter: FileFilter) -> list[EligibilityFile]:
     given = {name: value for name, value in given.items() if value is not None}
     query = sa.select(eligibility_files).filter_by(**given)
     key: dict[str, Any] = {}
-    if file_filter.reach.account_id is not None:
+    account_id = file_filter.reach.account_id
+    if account_id is not None:
         indexed = [name for name in given if name != "plan_id"][:1]
-        key = {"account_id": file_filter.reach.account_id} | {name: given[name] for name in indexed}
+        key = {"account_id": account_id} | {name: given[name] for name in indexed}
+        if not indexed and "plan_id" in given:
+            key = {"plan_id": given["plan_id"]}
+            query = query.where(_columns.account_id + 0 == account_id)
+    return _files(tx, _newest_first(query, key, before).limit(file_filter.limit))
+
+
+def _newest_first(query: sa.Select[Any], key: Mapping[str, Any], before: int) -> sa.Select[Any]:
+    """The query for a range of an index that has these columns and the id, in its own order."""
     columns = [_columns[name] for name in key]
     values = [sa.literal(value, _columns[name].type) for name, value in key.items()]
     query = query.where(sa.tuple_(*columns, _columns.id) < sa.tuple_(*values, before))
     if key:
         query = query.where(sa.tuple_(*columns) >= sa.tuple_(*values))
-    newest_first = [column.desc() for column in (*columns, _columns.id)]
-    return _files(tx, query.order_by(*newest_first).limit(file_filter.limit))
+    return query.order_by(*(column.desc() for column in (*columns, _columns.id)))
+
+
+def list_ended(
+    tx: Tx, account_id: int, *, before_id: int, limit: int, failed_before: datetime
+) -> list[EligibilityFile]:
+    """The account's files that have ended, the newest first, of those with an id below `before_id`:
+    the failed ones only if they came before a time.
+    """
+    is_old_failure = (_columns.state == FileState.FAILED) & (_columns.created_at < failed_before)
+    has_ended = _columns.state.in_((FileState.DONE, FileState.CANCELLED)) | is_old_failure
+    query = sa.select(eligibility_files).where(has_ended)
+    return _files(tx, _newest_first(query, {"account_id": account_id}, before_id).limit(limit))
 
 
 def change_file(tx: Tx, file_id: int, **changes: Any) -> EligibilityFile:

@@ -48,6 +48,9 @@ eligibility_files = sa.Table(
     *required(sa.String(64), "client", "request_id"),
     *required(UtcTime(), "created_at"),
     *optional(UtcTime(), "started_at", "finished_at", "lease_until"),
+    # The person or client that last approved or cancelled the file, or accepted its mapping.
+    *optional(sa.String(64), "decided_by"),
+    *optional(UtcTime(), "decided_at"),
     # The claim of a worker counts the epoch up, and every later write is `WHERE epoch = mine`.
     *required(sa.Integer(), "rows_done", "chunks_done", "epoch", default=0),
     sa.ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),

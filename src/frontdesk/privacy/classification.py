@@ -194,8 +194,10 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
             "shown",
             "epoch",
         ],
-        reference=["client", "request_id"],
-        time=["file_date", "created_at", "started_at", "finished_at", "lease_until"],
+        reference=["client", "request_id", "decided_by"],
+        time=[
+            *("file_date", "created_at", "started_at", "finished_at", "lease_until", "decided_at")
+        ],
     ),
     "eligibility_mappings": _columns(
         id=["account_id"], account=["name", "mapping"], fact=["is_default"], time=["changed_at"]
