@@ -330,9 +330,11 @@ class Installation:
             path + query for query in queries for path in ("/v2/eligibility-files", of_plan)
         ):
             assert self.api.get(path).status_code == 200
-        report = self.api.get(f"{of_plan}/{file['id']}/report?outcome=would_end&page[size]=1")
-        assert report.status_code == 200
-        assert '"would_end"' in report.text
+        report = f"{of_plan}/{file['id']}/report?page[size]=1"
+        for listed in ("outcome=would_end", "outcome=lost", "code=ended_by_absence"):
+            assert '"would_end"' in self.api.get(f"{report}&{listed}").text
+        for listed in ("outcome=warned", "outcome=unchanged", "outcome=gained", "external_id=x"):
+            assert self.api.get(f"{report}&{listed}").status_code == 200
 
     def _deliver(self, n: int) -> None:
         self._enrol(member_body(n, email=f"x{n}@example.com", invite_immediately=True))

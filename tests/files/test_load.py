@@ -22,14 +22,7 @@ from frontdesk.db.failures import StateChanged
 from frontdesk.db.service_role import MAINTAIN_SINCE
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.model import EligibilityFile, FileStep, RowOutcome
-from frontdesk.files.report import (
-    ALL,
-    ReportCursor,
-    ReportFilter,
-    ReportLine,
-    read_report,
-    report_page,
-)
+from frontdesk.files.report import read_report
 from frontdesk.formats import workbook as reader
 from frontdesk.plans import external_ids_of
 from tests.files.exports import names_in
@@ -443,24 +436,3 @@ def test_a_row_names_what_it_changed_and_the_plan_that_its_member_left(desk: Des
     assert (header[-6:-4], second[-6:-4]) == (["changed", "left_plan"], ["last_name zipcode", left])
     dry = desk.load(csv_of([row(2, last_name="Newer")]), plan=1, dry_run=True)
     assert desk.report(dry)[0]["changed"] == ["last_name", "zipcode"]
-
-
-def test_pages_and_filters_go_through_changed_and_unchanged_rows(desk: Desk) -> None:
-    rows = [row(n) for n in range(60)]
-    desk.load(csv_of(rows))
-    rows[7] |= {"last_name": "New"}
-    rows[9] |= {"dob": "never"}
-    desk.options = replace(desk.options, chunk_rows=10)
-    file = desk.load(csv_of(rows))
-    assert file.counts == {"unchanged": 58, "updated": 1, "refused": 1}
-    whole = desk.report(file)
-    assert [line["row"] for line in whole] == [*range(2, 62)]
-    by_member = [ReportFilter(external_id=key) for key in ("E00007", "E00008")]
-    for wanted in (ALL, ReportFilter("unchanged"), *by_member):
-        lines: list[ReportLine] = []
-        cursor: ReportCursor | None = ReportCursor()
-        while cursor is not None:
-            page, cursor = report_page(desk.db, file.id, wanted, after=cursor, size=7)
-            lines += page
-        expected = [each["row"] for each in whole if wanted.matches(ReportLine(**each))]
-        assert [line.row for line in lines] == expected

@@ -112,7 +112,7 @@ def test_old_reports_go_and_their_files_can_not_be_undone(life: Life) -> None:
     life.clock.advance(401 * 86_400)
     counts = run(life)
     assert counts[K.REPORTS] >= 4
-    assert life.desk.count("file_rows") == 0
+    assert life.desk.count("file_rows") == life.desk.count("file_lists") == 0
     assert life.desk.reread(file).counts == file.counts
     assert [life.desk.reread(each).file_name for each in (file, unreadable)] == [None, None]
     with pytest.raises(WrongState, match="too old"):

@@ -96,6 +96,7 @@ def test_a_reset_leaves_no_value_of_a_member_and_frees_every_key(life: Life) -> 
         rows_in(
             life.db,
             "file_rows",
+            "file_lists",
             "file_unchanged",
             "file_parts",
             "eligibility_files",

@@ -34,7 +34,7 @@ _TABLES = {
     "SELECT, INSERT, DELETE": (
         "audit_entries deliverability invitation_templates queue_events estimate_log "
         "caught_messages access_tokens file_settings file_parts invitation_links legal_holds "
-        "file_unchanged distinct_members stored_answers account_quotas "
+        "file_lists file_unchanged distinct_members stored_answers account_quotas "
         "user_invitations password_resets recovery_codes"
     ),
 }

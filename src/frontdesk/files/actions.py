@@ -337,7 +337,7 @@ def undo_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.Eligibi
         raise model.WrongState(
             f"The file is {file.state}. Let it end, or cancel it, before it is undone."
         )
-    if file.counts and store.find_outcomes(tx, file.id, 0) is None:
+    if file.counts and store.next_chunk(tx, file.id, 0) is None:
         raise model.WrongState(
             "The file is too old to be undone: retention has deleted its report."
         )

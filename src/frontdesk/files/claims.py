@@ -136,13 +136,14 @@ class FileClaim:
             file = replace(file, chunks_done=0, counts={}, codes={})
         size = store.insert_outcomes(tx, file.id, file.chunks_done, outcomes)
         usage.count(tx.engine, file.account_id, history=size)
-        counts, by_code = _count_outcomes(file, outcomes)
+        counts, by_code = _count_outcomes(outcomes)
+        store.insert_lists(tx, file.id, file.chunks_done, map(str, {*counts, *by_code}))
         self.save(
             tx,
             chunks_done=file.chunks_done + 1,
             rows_done=file.rows_done + rows_done,
-            counts=counts,
-            codes=by_code,
+            counts=dict(Counter(file.counts) + counts),
+            codes=dict(Counter(file.codes) + by_code),
         )
 
     def save_list(self, lines: Sequence[RowOutcome]) -> None:
@@ -234,13 +235,10 @@ def find_claimable(
     return store.find_claimable(tx, now, only=only, before=before)
 
 
-def _count_outcomes(
-    file: EligibilityFile, outcomes: Sequence[RowOutcome]
-) -> tuple[dict[str, int], dict[str, int]]:
-    """The file's counts by outcome and by code, with those of these outcomes; without zeros."""
-    counts = Counter(file.counts)
-    by_code = Counter(file.codes)
-    counts.update(outcome.outcome for outcome in outcomes)
+def _count_outcomes(outcomes: Sequence[RowOutcome]) -> tuple[Counter[str], Counter[str]]:
+    """How many of the outcomes have each outcome and each code; without zeros."""
+    counts = Counter(outcome.outcome for outcome in outcomes)
+    by_code = Counter[str]()
     for outcome in outcomes:
         if outcome.access:
             _, _, is_lost, is_gained = outcome.access
@@ -253,7 +251,7 @@ def _count_outcomes(
         counts[WARNED] += bool(outcome.warnings)
         if outcome.place is None and outcome.outcome in BY_ABSENCE:
             by_code[codes.rows.ENDED_BY_ABSENCE] += 1
-    return dict(+counts), dict(by_code)
+    return +counts, by_code
 
 
 @contextmanager

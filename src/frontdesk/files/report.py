@@ -13,7 +13,7 @@ from typing import NamedTuple
 import orjson
 
 from frontdesk import codes
-from frontdesk.db import Database
+from frontdesk.db import Database, Tx
 from frontdesk.files import model, store
 from frontdesk.plans import external_ids_of
 
@@ -55,12 +55,10 @@ class ReportFilter(NamedTuple):
     code: str | None = None
     external_id: str | None = None
 
-    def matches(self, line: ReportLine) -> bool:
-        return (
-            self.outcome in (None, line.outcome)
-            and self.code in (None, line.code)
-            and self.external_id in (None, line.external_id)
-        )
+    @property
+    def word(self) -> str | None:
+        """Of the words that the lines must have, the one that fewer have."""
+        return self.code or self.outcome
 
 
 class ReportCursor(NamedTuple):
@@ -81,7 +79,12 @@ def read_report(
     """
     if as_csv:
         yield CSV_HEADER
-    for _, lines in _read_lines(db, file_id, selection):
+    plans = dict[int, str]()
+    read = partial(_next_lines, file_id=file_id, selection=selection, plans=plans)
+    chunk = 0
+    while (found := db.ask(partial(read, from_chunk=chunk))) is not None:
+        chunk, lines = found
+        chunk += 1
         if lines:
             yield csv_lines(lines) if as_csv else json_lines(lines)
 
@@ -90,41 +93,67 @@ def report_page(
     db: Database, file_id: int, selection: ReportFilter, *, after: ReportCursor, size: int
 ) -> tuple[list[ReportLine], ReportCursor | None]:
     """Up to `size` lines from the cursor on, and the cursor of the next page; None after the last
-    page.
+    page. With an outcome or a code it reads the chunks with such lines alone.
     """
+    read = partial(_read_page, file_id=file_id, selection=selection, after=after, size=size)
+    return db.ask(read)
+
+
+def _read_page(
+    tx: Tx, *, file_id: int, selection: ReportFilter, after: ReportCursor, size: int
+) -> tuple[list[ReportLine], ReportCursor | None]:
     page: list[ReportLine] = []
-    for chunk, lines in _read_lines(db, file_id, selection, first=after.chunk):
+    plans = dict[int, str]()
+    read = partial(_next_lines, tx, file_id=file_id, selection=selection, plans=plans)
+    from_chunk = after.chunk
+    while (found := read(from_chunk=from_chunk)) is not None:
+        chunk, lines = found
         start = after.line if chunk == after.chunk else 0
         end = start + size - len(page)
         page += lines[start:end]
         if end < len(lines):
             return page, ReportCursor(chunk, end)
+        from_chunk = chunk + 1
     return page, None
 
 
-def _read_lines(
-    db: Database, file_id: int, selection: ReportFilter, *, first: int = 0
-) -> Iterator[tuple[int, list[ReportLine]]]:
-    """The selected lines by the chunk, from chunk `first` on, with its number. One chunk is in
-    memory.
+def _next_lines(
+    tx: Tx, *, file_id: int, selection: ReportFilter, plans: dict[int, str], from_chunk: int
+) -> tuple[int, list[ReportLine]] | None:
+    """The number of the next chunk from this one on that may have selected lines, and these. `plans`
+    keeps the external_ids of plans that were looked up.
     """
-    from_chunk = first
-    plans = dict[int, str]()
-    read = partial(store.find_outcomes, file_id=file_id, external_id=selection.external_id)
-    while True:
-        found = db.ask(partial(read, from_chunk=from_chunk))
-        if found is None:
-            return
-        chunk, outcomes = found
-        left = {outcome.left_plan_id for outcome in outcomes if outcome.left_plan_id}
-        unknown = left - plans.keys()
-        if unknown:
-            plans |= db.ask(partial(external_ids_of, plan_ids=unknown))
-        lines = [line for outcome in outcomes for line in report_lines(outcome, plans)]
-        if selection != ALL:
-            lines = [line for line in lines if selection.matches(line)]
-        yield chunk, lines
-        from_chunk = chunk + 1
+    chunk = store.next_chunk(tx, file_id, from_chunk, word=selection.word)
+    if chunk is None:
+        return None
+    outcomes = store.chunk_outcomes(tx, file_id, chunk, **selection._asdict())
+    left = {outcome.left_plan_id for outcome in outcomes if outcome.left_plan_id}
+    unknown = left - plans.keys()
+    if unknown:
+        plans |= external_ids_of(tx, plan_ids=unknown)
+    if selection == ALL:
+        return chunk, [line for outcome in outcomes for line in report_lines(outcome, plans)]
+    return chunk, [
+        line
+        for outcome in outcomes
+        for line in report_lines(outcome, plans)
+        if _is_selected(line, outcome, selection)
+    ]
+
+
+def _is_selected(line: ReportLine, outcome: model.RowOutcome, selection: ReportFilter) -> bool:
+    """Lines of rows that take or give access have the outcome of the row, and count as `lost` or
+    `gained` besides.
+    """
+    if selection.code not in (None, line.code):
+        return False
+    if selection.external_id not in (None, line.external_id):
+        return False
+    if selection.outcome in (model.LOST, model.GAINED):
+        _, _, is_lost, is_gained = outcome.access or (None, None, False, False)
+        is_meant = is_lost if selection.outcome == model.LOST else is_gained
+        return bool(is_meant) and line.outcome != model.WARNED
+    return selection.outcome in (None, line.outcome)
 
 
 def report_lines(outcome: model.RowOutcome, plans: Mapping[int, str]) -> Iterator[ReportLine]:

@@ -7,7 +7,7 @@ would double the time of an unchanged file (docs/decisions/0026).
 
 import zlib
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -24,6 +24,9 @@ from frontdesk.eligibility import external_ids_of
 from frontdesk.eligibility.model import Outcome
 from frontdesk.errors import Conflict
 from frontdesk.files.model import (
+    GAINED,
+    LOST,
+    WARNED,
     WOULD_LOSE,
     EligibilityFile,
     FileFilter,
@@ -35,6 +38,7 @@ from frontdesk.files.model import (
 from frontdesk.files.tables import (
     eligibility_files,
     eligibility_mappings,
+    file_lists,
     file_parts,
     file_rows,
     file_settings,
@@ -47,6 +51,7 @@ from frontdesk.usage import storage_is_left
 _columns = eligibility_files.c
 _rows = file_rows.c
 _unchanged = file_unchanged.c
+_lists = file_lists.c
 PACKED_COLUMNS = 5  # numbers of an unchanged row
 REPORT_LINE_BYTES = 150  # of a row's line without faults and warnings, in the table and its indexes
 LARGEST_ID = 2**63 - 1
@@ -398,38 +403,71 @@ def insert_outcomes(tx: Tx, file_id: int, chunk: int, outcomes: Sequence[RowOutc
     return size
 
 
-def find_outcomes(
-    tx: Tx, file_id: int, from_chunk: int, *, external_id: str | None = None
-) -> tuple[int, list[RowOutcome]] | None:
-    """The number of the first chunk with rows, from this one on, and their outcomes as
-    `chunk_outcomes` has them; None after the last chunk.
+def insert_lists(tx: Tx, file_id: int, chunk: int, words: Iterable[str]) -> None:
+    """Note that the chunk has lines with these outcomes and codes."""
+    rows = [{"file_id": file_id, "word": word, "chunk": chunk} for word in sorted(words)]
+    insert_set(tx, file_lists, rows)
+
+
+def next_chunk(tx: Tx, file_id: int, from_chunk: int, *, word: str | None = None) -> int | None:
+    """The number of the first chunk, from this one on, with lines; with `word`, with lines that have
+    this outcome or code. None after the last one.
     """
+    if word is not None:
+        listed = (_lists.file_id == file_id) & (_lists.word == word)
+        found = sa.select(sa.func.min(_lists.chunk)).where(listed, _lists.chunk >= from_chunk)
+        return tx.execute(found).scalar()
     ahead = [
         sa.select(sa.func.min(c.chunk)).where(c.file_id == file_id, c.chunk >= from_chunk)
         for c in (_rows, _unchanged)
     ]
     numbers = [tx.execute(query).scalar() for query in ahead]
-    chunk = min((number for number in numbers if number is not None), default=None)
-    if chunk is None:
-        return None
-    return chunk, chunk_outcomes(tx, file_id, chunk, external_id=external_id)
+    return min((number for number in numbers if number is not None), default=None)
 
 
 def chunk_outcomes(
-    tx: Tx, file_id: int, chunk: int, *, external_id: str | None = None
+    tx: Tx,
+    file_id: int,
+    chunk: int,
+    *,
+    outcome: str | None = None,
+    code: str | None = None,
+    external_id: str | None = None,
 ) -> list[RowOutcome]:
-    """The outcomes of the chunk's rows in order; with `external_id`, only of the rows with this
-    identifier.
+    """The outcomes of the chunk's rows in order: of all rows, or of those that may have lines with
+    this outcome and code, and have this identifier.
     """
     query = sa.select(file_rows).where(_rows.file_id == file_id, _rows.chunk == chunk)
     if external_id is not None:
         query = query.where(_rows.external_id == external_id)
+    if outcome is not None:
+        query = query.where(_has_outcome(outcome))
+    if code is not None:
+        query = query.where(_may_have_code(code))
     found = [(row.position, _outcome(row)) for row in tx.execute(query)]
-    packed = (_unchanged.file_id == file_id) & (_unchanged.chunk == chunk)
-    content = tx.execute(sa.select(file_unchanged.c.content).where(packed)).scalar()
-    if content is not None:
-        found += _unpacked(tx, content, external_id)
+    if outcome in (None, Outcome.UNCHANGED) and code is None:
+        packed = (_unchanged.file_id == file_id) & (_unchanged.chunk == chunk)
+        content = tx.execute(sa.select(file_unchanged.c.content).where(packed)).scalar()
+        if content is not None:
+            found += _unpacked(tx, content, external_id)
     return [outcome for _, outcome in sorted(found)]
+
+
+def _has_outcome(outcome: str) -> sa.ColumnElement[bool]:
+    if outcome == WARNED:
+        return _rows.warnings.is_not(None)
+    if outcome in (LOST, GAINED):
+        return _rows.access.is_not(None)
+    return _rows.outcome == outcome
+
+
+def _may_have_code(code: str) -> sa.ColumnElement[bool]:
+    """The word stands in the faults or warnings. Lines without a row may have their code by their
+    outcome.
+    """
+    texts = [sa.cast(column, sa.Text) for column in (_rows.faults, _rows.warnings)]
+    named = [text.contains(f'"{code}"', autoescape=True) for text in texts]
+    return sa.or_(*named, _rows.place.is_(None))
 
 
 def shown_losses(tx: Tx, file_id: int) -> Sequence[int]:
@@ -453,7 +491,7 @@ def list_lines(
 
 
 def delete_outcomes(tx: Tx, file_id: int) -> None:
-    for table in (file_rows, file_unchanged):
+    for table in (file_rows, file_unchanged, file_lists):
         tx.execute(sa.delete(table).where(table.c.file_id == file_id))
 
 

@@ -136,6 +136,18 @@ file_rows = sa.Table(
     sqlite_with_rowid=False,
 )
 
+# Which chunks of a report have lines with an outcome or a code, so that a page of a few lines among a
+# million reads no other chunk. A row for each chunk costs a load less than an entry of an index for
+# each row does, and knows codes, too (docs/decisions/0173).
+file_lists = sa.Table(
+    "file_lists",
+    metadata,
+    *key(Id, "file_id"),
+    *key(sa.String(64), "word"),
+    *key(sa.Integer(), "chunk"),
+    sqlite_with_rowid=False,
+)
+
 # The rows of a chunk that changed nothing, as packed numbers: 3 bytes a row, where a row of a table
 # takes 150.
 file_unchanged = sa.Table(

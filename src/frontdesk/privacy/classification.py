@@ -215,6 +215,7 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
             *("outcome", "changed", "faults", "warnings", "access"),
         ],
     ),
+    "file_lists": _columns(id=["file_id"], fact=["word", "chunk"]),
     "file_unchanged": _columns(id=["file_id", "content"], fact=["chunk"]),
     "queue_events": _columns(
         id=["provider_group_id", "plan_id", "plan_ids"],

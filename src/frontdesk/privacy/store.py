@@ -22,7 +22,7 @@ from frontdesk.db.schema import IsoDate
 from frontdesk.db.sets import SameKey, find_pairs
 from frontdesk.eligibility.tables import distinct_members, member_history, members
 from frontdesk.events.tables import events
-from frontdesk.files.tables import eligibility_files, file_rows, file_unchanged
+from frontdesk.files.tables import eligibility_files, file_lists, file_rows, file_unchanged
 from frontdesk.idempotency.tables import stored_answers
 from frontdesk.invitations.tables import (
     delivery_reports,
@@ -356,9 +356,10 @@ def newest_change(tx: Tx, after_id: int) -> datetime | None:
 
 
 def delete_report_chunk(tx: Tx, file_id: int) -> int:
-    """Delete a chunk of the file's report; 0 when none is left: then the digest goes, and what the
-    sender wrote beside the rows.
+    """Delete a chunk of the file's report, with the first one its lists of chunks; 0 when none is
+    left: then the digest goes, and what the sender wrote beside the rows.
     """
+    tx.execute(sa.delete(file_lists).where(file_lists.c.file_id == file_id))
     deleted = 0
     for table in (file_rows, file_unchanged):
         rows = table.alias()

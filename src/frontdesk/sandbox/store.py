@@ -7,7 +7,13 @@ import sqlalchemy as sa
 from frontdesk.db import Tx
 from frontdesk.eligibility.tables import members
 from frontdesk.files.model import FileState
-from frontdesk.files.tables import eligibility_files, file_parts, file_rows, file_unchanged
+from frontdesk.files.tables import (
+    eligibility_files,
+    file_lists,
+    file_parts,
+    file_rows,
+    file_unchanged,
+)
 from frontdesk.idempotency.tables import stored_answers
 from frontdesk.invitations.tables import invitations, suppressions
 from frontdesk.privacy.model import Person
@@ -54,6 +60,7 @@ def delete_some_of_file(tx: Tx, file_id: int) -> bool:
             deleted += tx.execute(sa.delete(table).where(mine)).rowcount
     if deleted:
         return False
+    tx.execute(sa.delete(file_lists).where(file_lists.c.file_id == file_id))
     tx.execute(sa.delete(eligibility_files).where(eligibility_files.c.id == file_id))
     return True
 
