@@ -2,14 +2,14 @@
 under way, and those that have ended.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from frontdesk.db import Tx
 from frontdesk.files import store
-from frontdesk.files.actions import find_files
-from frontdesk.files.model import EligibilityFile, FileFilter, FileState
+from frontdesk.files.actions import find_files, get_file, is_undone
+from frontdesk.files.model import EligibilityFile, FileFilter, FileKey, FileState
 from frontdesk.reach import Reach
 
 MOST_SHOWN = 25  # files of a page, and of each part of an overview
@@ -102,9 +102,49 @@ def read_page(
     return _page(read, before_id)
 
 
+def which_are_undone(tx: Tx, file_ids: Collection[int]) -> set[int]:
+    """Those of the files whose changes have been taken back."""
+    return {file_id for file_id in store.with_undos(tx, file_ids) if is_undone(tx, file_id)}
+
+
 def _page(
     read: Callable[[int | None, int], list[EligibilityFile]], before_id: int | None
 ) -> FilePage:
     found = read(before_id, MOST_SHOWN + 1)
     files = found[:MOST_SHOWN]
     return FilePage(files, files[-1].id if len(found) > MOST_SHOWN else None)
+
+
+class FileView(NamedTuple):
+    """A file and the files about it: the one that it undoes, its own newest undo that neither
+    failed nor was cancelled, and the plan's last applied file before it. `is_undone`: what the file
+    did has been taken back.
+    """
+
+    file: EligibilityFile
+    undone: EligibilityFile | None
+    undo: EligibilityFile | None
+    previous: EligibilityFile | None
+    is_undone: bool
+
+    @property
+    def version(self) -> str:
+        """What a decision about the file depends on: a word that differs after another decision, or
+        after the file was held again. Progress of a file does not change it.
+        """
+        file = self.file
+        if file.state is FileState.HELD:
+            return f"held-{file.epoch}"
+        if file.state in UNDER_WAY:
+            return "under-way"
+        return f"{file.state}-{self.undo.id if self.undo else 0}"
+
+
+def read_view(tx: Tx, key: FileKey, *, lock: bool = False) -> FileView:
+    """The view of the file, locked with `lock` until the transaction ends. Raises NotFound."""
+    file = get_file(tx, key, lock=lock)
+    undo_id = store.find_undo(tx, file.id)
+    undone = None if file.undoes_id is None else get_file(tx, FileKey(file.undoes_id, key.reach))
+    undo = None if undo_id is None else get_file(tx, FileKey(undo_id, key.reach))
+    previous = None if undone else store.find_applied_before(tx, file.plan_id, file.id)
+    return FileView(file, undone, undo, previous, undo is not None and is_undone(tx, file.id))

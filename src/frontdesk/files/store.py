@@ -7,7 +7,7 @@ would double the time of an unchanged file (docs/decisions/0026).
 
 import zlib
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -136,6 +136,12 @@ def find_undo(tx: Tx, file_id: int, *, is_done: bool = False) -> int | None:
     return tx.execute(sa.select(sa.func.max(_columns.id)).where(undoes)).scalar()
 
 
+def with_undos(tx: Tx, file_ids: Collection[int]) -> set[int]:
+    """Those of the files that an undo was asked for."""
+    query = sa.select(_columns.undoes_id).where(_columns.undoes_id.in_(sorted(file_ids)))
+    return {*tx.execute(query).scalars()}
+
+
 def count_undos(tx: Tx, file_id: int) -> int:
     """How often an undo of the file was begun, whatever became of it."""
     undoes = _columns.undoes_id == file_id
@@ -246,6 +252,17 @@ def applied_files(tx: Tx, plan_id: int, sender: str, *, after: str) -> list[Elig
         _columns.mode != FileMode.COMPARE,
     )
     return _files(tx, query.order_by(_columns.plan_id.desc(), _columns.id.desc()))
+
+
+def find_applied_before(tx: Tx, plan_id: int, file_id: int) -> EligibilityFile | None:
+    """The plan's newest file before this one that was applied; undone ones count, undos don't."""
+    query = sa.select(eligibility_files).where(
+        _columns.undoes_id.is_(None),
+        _columns.dry_run.is_(False),
+        _columns.state == FileState.DONE,
+        _columns.mode != FileMode.COMPARE,
+    )
+    return _file(tx, _newest_first(query, {"plan_id": plan_id}, file_id).limit(1))
 
 
 def newer_files(tx: Tx, plan_id: int, after_id: int) -> list[int]:

@@ -17,7 +17,7 @@
   // Regions that are fetched anew. Focus and what is open stay: only a region that has changed is
   // replaced, and none in which something has the focus.
   const regions = () => [...document.querySelectorAll("[data-refresh]")];
-  let tag = document.documentElement.dataset.tag || "";
+  let tag = document.querySelector("[data-tag]")?.dataset.tag || "";
   let isPaused = false;
 
   async function refresh() {
