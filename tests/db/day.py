@@ -39,7 +39,10 @@ from frontdesk.eligibility.search import (
 from frontdesk.errors import NotFound
 from frontdesk.events import claim_due, pass_over
 from frontdesk.events.delivery import Progress, save
+from frontdesk.files.actions import get_file
 from frontdesk.files.claims import RunOptions
+from frontdesk.files.faults import group_faults
+from frontdesk.files.model import FileKey
 from frontdesk.files.turns import FileTurns
 from frontdesk.installation import build_asgi
 from frontdesk.invitations.protocol import DeliveryContext, expire_leases
@@ -333,6 +336,8 @@ class Installation:
         report = f"{of_plan}/{file['id']}/report?page[size]=1"
         for listed in ("outcome=would_end", "outcome=lost", "code=ended_by_absence"):
             assert '"would_end"' in self.api.get(f"{report}&{listed}").text
+        ended = self.db.ask(lambda tx: get_file(tx, FileKey(file["id"])))
+        assert [group.code for group in self.db.ask(lambda tx: group_faults(tx, ended))]
         for listed in ("outcome=warned", "outcome=unchanged", "outcome=gained", "external_id=x"):
             assert self.api.get(f"{report}&{listed}").status_code == 200
 

@@ -95,13 +95,14 @@ def report_page(
     """Up to `size` lines from the cursor on, and the cursor of the next page; None after the last
     page. With an outcome or a code it reads the chunks with such lines alone.
     """
-    read = partial(_read_page, file_id=file_id, selection=selection, after=after, size=size)
+    read = partial(find_page, file_id=file_id, selection=selection, after=after, size=size)
     return db.ask(read)
 
 
-def _read_page(
+def find_page(
     tx: Tx, *, file_id: int, selection: ReportFilter, after: ReportCursor, size: int
 ) -> tuple[list[ReportLine], ReportCursor | None]:
+    """As `report_page`, in a transaction."""
     page: list[ReportLine] = []
     plans = dict[int, str]()
     read = partial(_next_lines, tx, file_id=file_id, selection=selection, plans=plans)
