@@ -17,6 +17,8 @@ from frontdesk.cli.invitations import describe_mail
 from frontdesk.config import Uniqueness, read_config
 from frontdesk.db import open_database
 from frontdesk.db.migrate import upgrade
+from frontdesk.disclosures import check_answer, open_record, read_opened
+from frontdesk.disclosures.model import CheckedField, Opening, OpeningReason
 from frontdesk.eligibility import derive_due, enrol
 from frontdesk.eligibility.people import (
     call_distinct,
@@ -183,6 +185,11 @@ class Installation:
             search_people(tx, EVERY, ways[0], now=self.clock())
             find_similar_to(tx, reach, member_id, now=self.clock())
             get_covered(tx, reach, member_id, now=self.clock())
+        user = Requester("user:1", "request", self.clock())
+        with self.db.write() as tx:
+            check_answer(tx, user, reach, member_id, field=CheckedField.DOB, text="1977-01-11")
+            open_record(tx, user, reach, Opening(member_id, OpeningReason.AUDIT, f"{n}", 1))
+            read_opened(tx, user, reach, member_id, session_id=1)
 
     def _read_members(self, n: int) -> None:
         members = f"/v2/plans/{self.customer.plan_ids[1]}/eligibility"

@@ -28,7 +28,14 @@ READ_WHOLE = {
     *("alembic_version", "installation", "delivery_home", "worker_status"),
     *("delivery_windows", "plans", "provider_groups", "queue_snapshots"),
     *("staging_members", "staging_invitations"),
-    *("failed_attempts", "request_allowances", "legal_holds", "audit_prunings", "distinct_members"),
+    *(
+        "disclosures",
+        "failed_attempts",
+        "request_allowances",
+        "legal_holds",
+        "audit_prunings",
+        "distinct_members",
+    ),
     *("uniqueness_probes", "webhook_endpoints", "account_quotas"),
 }
 PAGE_OF_PLAN = "ORDER BY members.plan_id, members.id"  # of 10,000 rows at most (0067)

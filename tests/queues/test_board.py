@@ -118,7 +118,7 @@ def test_while_a_board_is_renewed_the_last_one_is_shown(
     clock.advance(6)
     seen = []
 
-    renewed = QueueBoard(clock(), ())
+    renewed = QueueBoard(clock(), groups=())
 
     def compute(tx: object, reach: Reach, now: object) -> QueueBoard:
         with ThreadPoolExecutor(1) as thread:

@@ -23,6 +23,9 @@ EMPTY = _operator("empty", "The file is empty.")
 ERASED = _operator("erased", "The member or the address was erased.")
 FILES_UNFINISHED = _operator("files_unfinished", "Eligibility files of the account have not ended.")
 FOREIGN_TABLES = _operator("foreign_tables", "The database has tables of another program.")
+FRESH_FACTOR_NEEDED = _operator(
+    "fresh_factor_needed", "The user has to give the second factor again before this."
+)
 INVALID_MAPPING = _operator(
     "invalid_mapping", "The mapping breaks a rule; the message names the place."
 )
@@ -55,6 +58,9 @@ OTHER_REVISION = _operator(
 )
 OWN_USER = _operator("own_user", "Another user has to do this: it can't be done to oneself.")
 OWNER = _operator("owner", "The role owns the tables, so the service must not use it.")
+RECORD_NOT_OPEN = _operator(
+    "record_not_open", "The record of the person is not open in the user's session."
+)
 SAME_MEMBER = _operator("same_member", "Both identifiers are of the same member.")
 SEVERAL_ACCOUNTS = _operator(
     "several_accounts",

@@ -81,11 +81,13 @@ def search_people(tx: Tx, reach: Reach, by: FindBy, *, now: datetime) -> FoundPe
     if isinstance(by, ByBirthDate):
         return _search_born(tx, reach, by, now)
     if isinstance(by, ByExternalId):
-        column, text = "external_id", _read(by.external_id, IDENTIFIER_LENGTH)
+        column = "external_id"
+        text = _read(by.external_id, IDENTIFIER_LENGTH)
     else:
-        column, text = "email_folded", fold_email(_read(by.email, EMAIL_LENGTH))
+        column = "email_folded"
+        text = fold_email(_read(by.email, EMAIL_LENGTH))
     if not text:
-        return FoundPeople(())
+        return FoundPeople(people=())
     found = store.find_members(tx, reach, text, column=column)
     kept = {values["id"]: values for values in (_kept(tx, each) for each in found[:MOST_FOUND])}
     return FoundPeople(_covered(tx, [*kept.values()], now))
@@ -98,8 +100,8 @@ def find_similar_to(tx: Tx, reach: Reach, member_id: int, *, now: datetime) -> F
     """
     member = get_kept(tx, reach, member_id)
     hasher = sets.keyed_hasher(tx, size=DIGEST_SIZE)
-    namesakes = _namesakes(tx, person_digest(hasher, member))
-    distinct = store.list_distinct_from(tx, member["id"])
+    namesakes = _namesakes(tx, member["account_id"], person_digest(hasher, member))
+    distinct = store.list_distinct_from(tx, member["account_id"], member["id"])
     others = [each for each in namesakes if each["id"] not in {member["id"], *distinct}]
     return _first(tx, others, MOST_SIMILAR, now)
 
@@ -146,14 +148,18 @@ def _search_born(tx: Tx, reach: Reach, by: ByBirthDate, now: datetime) -> FoundP
         person = {"account_id": account_id, "dob": day}
         person |= {"first_name": by.first_name, "last_name": by.last_name}
         hasher = sets.keyed_hasher(tx, size=DIGEST_SIZE)
-        exact = _first(tx, _namesakes(tx, person_digest(hasher, person)), MOST_FOUND, now)
+        namesakes = _namesakes(tx, account_id, person_digest(hasher, person))
+        exact = _first(tx, namesakes, MOST_FOUND, now)
         return exact._replace(truncated=Truncation.TOO_MANY_BORN)
     ids = [
         row.id
         for row in born
-        if _begins(row.last_name, last_letters) and _begins(row.first_name, first_letters)
+        if row.is_there
+        and _begins(row.last_name, last_letters)
+        and _begins(row.first_name, first_letters)
     ]
-    return _first(tx, store.list_records_of(tx, account_id, ids), MOST_FOUND, now)
+    found = store.list_records_of(tx, account_id, ids[: MOST_FOUND + 1])
+    return _first(tx, found, MOST_FOUND, now)
 
 
 def _begins(name: str, letters: Iterable[str]) -> bool:
@@ -162,8 +168,10 @@ def _begins(name: str, letters: Iterable[str]) -> bool:
     return not starts or any(word.startswith(starts) for word in words_of(name))
 
 
-def _namesakes(tx: Tx, digest: str | None) -> list[store.Values]:
-    return store.list_namesakes(tx, digest, limit=MOST_NAMESAKES) if digest else []
+def _namesakes(tx: Tx, account_id: int, digest: str | None) -> list[store.Values]:
+    if digest is None:
+        return []
+    return store.list_namesakes(tx, account_id, digest, limit=MOST_NAMESAKES)
 
 
 def _first(tx: Tx, found: Sequence[store.Values], most: int, now: datetime) -> FoundPeople:
@@ -180,9 +188,8 @@ def _covered(tx: Tx, found: Sequence[store.Values], now: datetime) -> tuple[Cove
 
 def _kept(tx: Tx, member: store.Values) -> store.Values:
     while member["merged_into"] is not None:
-        [member] = store.find_members(
-            tx, member["merged_into"], member["account_id"], withdrawn=True, column="id"
-        )
+        own = Reach.of(member["account_id"])
+        [member] = store.find_members(tx, own, member["merged_into"], withdrawn=True, column="id")
     return member
 
 

@@ -6,7 +6,7 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Row, exists, func, literal, null, select, tuple_
+from sqlalchemy import ColumnElement, Row, and_, exists, func, literal, null, select, tuple_
 
 from frontdesk.clock import account_day
 from frontdesk.config import Uniqueness
@@ -271,9 +271,9 @@ def find_record(tx: Tx, account_id: int, column: str, value: Any) -> Values | No
 
 def list_born_on(
     tx: Tx, account_id: int, dob: str, *, after_id: int, limit: int
-) -> Sequence[Row[int, str, str]]:
-    """The `id`, `last_name` and `first_name` of the account's rows with this date of birth, in id
-    order after an id, those of withdrawn and merged members counted.
+) -> Sequence[Row[int, str, str, bool]]:
+    """The account's rows with this date of birth, in id order after an id: `id`, `last_name`,
+    `first_name` and `is_there`, which is False of withdrawn and merged members.
     """
     columns = members.c
     order = (columns.account_id, columns.dob, columns.id)
@@ -289,16 +289,18 @@ def list_born_on(
             tuple_(*order) > tuple_(literal(account_id), day, literal(after_id)),
             tuple_(columns.account_id, columns.dob) <= tuple_(literal(account_id), day),
         )
-    query = select(columns.id, columns.last_name, columns.first_name).where(*born)
+    shown = (columns.id, columns.last_name, columns.first_name)
+    query = select(*shown, and_(*_IS_THERE).label("is_there")).where(*born)
     return tx.execute(query.order_by(*order).limit(limit)).all()
 
 
-def list_namesakes(tx: Tx, digest: str, *, limit: int) -> list[Values]:
-    """Members with this person digest, by column, in id order, without those that were withdrawn or
+def list_namesakes(tx: Tx, account_id: int, digest: str, *, limit: int) -> list[Values]:
+    """The account's members with this person digest, by column, in id order, without those that were withdrawn or
     merged: those among `limit` stored rows.
     """
     # Sorted here: for an order by id PostgreSQL may read all members in that order.
-    query = select(*_RECORD).where(members.c.person_digest == digest).limit(limit)
+    own = members.c.account_id + 0 == account_id
+    query = select(*_RECORD).where(members.c.person_digest == digest, own).limit(limit)
     found = [dict(row) for row in tx.execute(query).mappings()]
     there = [
         each for each in found if each["uniqueness_scope"] >= 0 and each["merged_into"] is None
@@ -306,11 +308,12 @@ def list_namesakes(tx: Tx, digest: str, *, limit: int) -> list[Values]:
     return sorted(there, key=itemgetter("id"))
 
 
-def list_distinct_from(tx: Tx, member_id: int) -> set[int]:
+def list_distinct_from(tx: Tx, account_id: int, member_id: int) -> set[int]:
     """The ids of the members that a person has called distinct from this one."""
     columns = distinct_members.c
-    lower = select(columns.lower_id).where(columns.higher_id == member_id)
-    higher = select(columns.higher_id).where(columns.lower_id == member_id)
+    own = columns.account_id == account_id
+    lower = select(columns.lower_id).where(columns.higher_id == member_id, own)
+    higher = select(columns.higher_id).where(columns.lower_id == member_id, own)
     return {*tx.execute(lower).scalars(), *tx.execute(higher).scalars()}
 
 

@@ -113,6 +113,9 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
         reference=["client", "request_id"],
         time=["changed_at"],
     ),
+    "disclosures": _columns(
+        id=["id", "member_id", "session_id"], fact=["kind"], reference=["actor"], time=["at"]
+    ),
     "distinct_members": _columns(id=["lower_id", "higher_id", "account_id"]),
     "installation": _columns(
         fact=["id", "uniqueness", "compatible_since", "written"], proof=["row_digest_key"]

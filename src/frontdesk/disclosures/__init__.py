@@ -1,0 +1,11 @@
+"""What people at the console learn of a person: whether a caller's words agree with the record, the
+record itself once it is opened for a reason, and who has looked.
+
+Each step is in the audit trail. The table `disclosures` has those of the last hour, by which the
+limits are counted over all users and processes. The types are in `model`.
+"""
+
+from frontdesk.disclosures.checks import check_answer as check_answer
+from frontdesk.disclosures.opened import find_opening as find_opening
+from frontdesk.disclosures.opened import open_record as open_record
+from frontdesk.disclosures.opened import read_opened as read_opened

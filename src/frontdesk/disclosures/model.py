@@ -1,0 +1,108 @@
+"""Checks of a caller's words, opened records, and their limits."""
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import NamedTuple
+
+from frontdesk import codes
+from frontdesk.codes import Kind
+from frontdesk.errors import FrontdeskError
+
+HOUR = timedelta(hours=1)
+CHECKS_AN_HOUR = 10  # of one person, by all users
+OPEN_TIME = timedelta(minutes=15)
+PEOPLE_AN_HOUR = 20  # that one user opens without a fresh second factor
+MOST_READ = 1000  # disclosures of a person or a user that are looked at
+
+
+class CheckedField(StrEnum):
+    """A field of which a caller may be asked."""
+
+    DOB = "dob"
+    LAST_NAME = "last_name"
+    FIRST_NAME = "first_name"
+    ZIPCODE = "zipcode"
+    EMAIL = "email"
+    PHONE = "phone"
+    EXTERNAL_ID = "external_id"
+
+
+class CheckAnswer(StrEnum):
+    """Whether the caller's words agree with the record; they differ from an absent value."""
+
+    MATCHES = "matches"
+    DIFFERS = "differs"
+
+
+class OpeningReason(StrEnum):
+    """Why a record is opened."""
+
+    CALLER_ON_THE_LINE = "caller_on_the_line"
+    MAIL_QUESTION = "mail_question"
+    CORRECTION = "correction"
+    COMPLAINT = "complaint"
+    AUDIT = "audit"
+
+
+class DisclosureKind(StrEnum):
+    """What a user learned of a member: whether words agree with the record, or the record."""
+
+    CHECKED = "checked"
+    OPENED = "opened"
+
+
+class Disclosure(NamedTuple):
+    """What `actor` learned of a member, and for an opened record in which session."""
+
+    member_id: int
+    actor: str
+    kind: DisclosureKind
+    session_id: int | None
+    at: datetime
+
+
+class Opening(NamedTuple):
+    """A user opens the record of a person: why, and for which case. `session_id` is the user's
+    session, `has_fresh_factor` whether its second factor was given a short time ago.
+    """
+
+    member_id: int
+    reason: OpeningReason
+    case: str
+    session_id: int
+    has_fresh_factor: bool = False
+
+
+class OpenedRecord(NamedTuple):
+    """The person whose record is open in the session until a time. Of a merged member it is the
+    kept one.
+    """
+
+    member_id: int
+    until: datetime
+
+
+class FreshFactorNeeded(FrontdeskError, kind=Kind.WRONG_STATE):
+    """The user has opened the records of many people, and has to give the second factor again."""
+
+    def __init__(self) -> None:
+        detail = (
+            f"You have opened the records of {PEOPLE_AN_HOUR} people within an hour. Give your "
+            "second factor again to open another."
+        )
+        super().__init__(detail, code=codes.operators.FRESH_FACTOR_NEEDED)
+
+
+class RecordNotOpen(FrontdeskError, kind=Kind.WRONG_STATE):
+    """The session has not opened the record, or its 15 minutes are over."""
+
+    def __init__(self) -> None:
+        detail = "This record is not open in your session. Open it with a reason and a case number."
+        super().__init__(detail, code=codes.operators.RECORD_NOT_OPEN)
+
+
+def counted_times(now: datetime, span: timedelta) -> tuple[datetime, datetime]:
+    """The times that count: after the first, up to the second. They reach into the future, because
+    clocks differ; a later one was recorded before a clock was set back.
+    """
+    return now - span, now + span

@@ -1,0 +1,20 @@
+"""The table of disclosures."""
+
+import sqlalchemy as sa
+
+from frontdesk.db.schema import Id, UtcTime, key, metadata, optional, required, words
+from frontdesk.disclosures.model import DisclosureKind
+
+# Of the last hour; the audit trail keeps them for good. Each new row deletes old ones.
+disclosures = sa.Table(
+    "disclosures",
+    metadata,
+    *key(Id, "id"),
+    *required(Id, "member_id"),
+    *required(sa.String(64), "actor"),
+    *required(words(DisclosureKind, 16), "kind"),
+    *optional(Id, "session_id"),
+    *required(UtcTime(), "at"),
+    sa.Index("ix_disclosures_member_id_at", "member_id", "at"),
+    sa.Index("ix_disclosures_actor_at", "actor", "at"),
+)
