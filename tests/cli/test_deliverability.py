@@ -1,12 +1,17 @@
 """What an account's invitations look like, how many go out, and the addresses that get none."""
 
+import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from frontdesk.cli.app import app
+from frontdesk.invitations import suppress
+from frontdesk.invitations.model import SuppressionReason
 from tests.cli.conftest import CommandLine
+from tests.factories import NOW
 
 TEXT = "Welcome. {{ registration_link }} {{ unsubscribe_link }}\n"
 HTML = "<p>Welcome to {{ plan_name }}. {{ registration_link }} {{ unsubscribe_link }}</p>\n"
@@ -157,11 +162,35 @@ def test_addresses_are_put_on_the_list_and_taken_off_once(cli: CommandLine) -> N
     assert item["address"] == "robin@example.com"
     assert "Addresses removed: 1; 0" in cli.text(*remove, "ROBIN@example.com")
     assert "No address is suppressed" in cli.text("suppression", "list")
-    trail = [(entry["action"], entry["detail"]) for entry in cli.audit_trail()]
-    assert trail == [("suppression.added", {"count": 1}), ("suppression.removed", {"count": 1})]
+    added, removed = [(entry["action"], entry["detail"]) for entry in cli.audit_trail()]
+    assert added == ("suppression.added", {"count": 1})
+    assert removed == ("suppression.removed", {"count": 1, "reasons": {"by_hand": 1}})
+    assert cli.json(*remove, "robin@example.com") == {"changed": 0, "unchanged": 1, "refused": {}}
     said = cli.refused(*add, "robin-at-example")
     assert "ADDRESS must be an e-mail address." in said
     assert "robin" not in said
+
+
+def test_who_unsubscribed_stays_on_the_list_and_a_bounce_is_lifted(
+    cli: CommandLine, account: str
+) -> None:
+    remove = ("suppression", "remove")
+    bounced = ("bounced@example.com", SuppressionReason.HARD_BOUNCE)
+    gone = ("gone@example.com", SuppressionReason.UNSUBSCRIBE)
+    with closing(cli.open()) as db, db.write() as tx:
+        for address, reason in (bounced, gone):
+            suppress(tx, address, reason, now=NOW, account_id=int(account))
+    assert "Nobody can lift that: not the account, not an operator." in cli.refused(
+        *remove, gone[0]
+    )
+    env = {"FRONTDESK_DATABASE_URL": cli.database_url}
+    result = CliRunner().invoke(
+        app, [*remove, "-", "--json"], input=f"{bounced[0]}\n{gone[0]}\nno@example.com\n", env=env
+    )
+    counts = {"changed": 1, "unchanged": 1, "refused": {"unsubscribed": 1}}
+    assert json.loads(result.stdout) == counts
+    [left] = cli.json("suppression", "list")
+    assert (left["reason"], left["account_id"]) == ("unsubscribe", int(account))
 
 
 def test_addresses_come_from_a_pipe_too_and_a_wrong_line_is_named(cli: CommandLine) -> None:

@@ -34,6 +34,7 @@ MODULES = {
     Where.QUEUE_EVENT: codes.queue_events,
     Where.OAUTH: codes.oauth,
     Where.OPERATOR: codes.operators,
+    Where.MAIL: codes.mail,
 }
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from frontdesk.db import Database
 from frontdesk.disclosures import check_answer
-from frontdesk.disclosures.model import CHECKS_AN_HOUR, CheckedField, CheckAnswer
+from frontdesk.disclosures.model import CHECKS_AN_HOUR, CheckAnswer, CheckedField
 from frontdesk.disclosures.tables import disclosures
 from frontdesk.errors import Invalid, NotFound, RateLimited
 from frontdesk.reach import EVERY, Reach

@@ -51,4 +51,4 @@ class Finder:
     def merge(self, kept: int, dropped: int) -> None:
         names = (f"AB {kept:06d}", f"AB {dropped:06d}")
         with self.db.write() as tx:
-            merge(tx, *lock_pair(tx, *names, self.customer.account_id), WHO)
+            merge(tx, *lock_pair(tx, self.reach, *names), WHO)

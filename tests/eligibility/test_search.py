@@ -148,7 +148,7 @@ def test_the_people_similar_to_one_have_its_names_and_birth_date(
     assert found.truncated is Truncation.MORE_FIT
     monkeypatch.undo()
     with db.write() as tx:
-        pair = lock_pair(tx, "AB 000002", "AB 000001", finder.customer.account_id)
+        pair = lock_pair(tx, finder.reach, "AB 000002", "AB 000001")
         call_distinct(tx, *pair, WHO)
     assert (finder.similar(one), finder.similar(other)) == ([third], [third])
     finder.merge(1, 3)
@@ -200,10 +200,10 @@ def test_an_erased_person_is_not_found_and_covers_nothing(
     finder: Finder, db: Database, clock: SetClock
 ) -> None:
     id_ = finder.enrol(1)
-    erase_person(db, db.ask(lambda tx: find_persons(tx, "AB 000001", None)), WHO, clock)
+    erase_person(db, db.ask(lambda tx: find_persons(tx, EVERY, "AB 000001")), WHO, clock)
     with pytest.raises(NotFound):
         db.ask(lambda tx: get_covered(tx, finder.reach, id_, now=NOW))
-    [values] = db.ask(lambda tx: find_members(tx, id_, None, withdrawn=True, column="id"))
+    [values] = db.ask(lambda tx: find_members(tx, EVERY, id_, withdrawn=True, column="id"))
     shown = cover(values, AccountDay("2026-11-20", "2026-11-20"))
     assert (shown.initials, shown.birth_year, shown.masked_email) == ("", None, None)
     assert (shown.external_id, shown.is_eligible) == ("", False)

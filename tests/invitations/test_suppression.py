@@ -1,5 +1,7 @@
 """The suppression list, and what it prevents; one mailbox is one address, in whatever spelling."""
 
+from collections.abc import Collection
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -10,17 +12,29 @@ from sqlalchemy import update
 
 from frontdesk.db import Database
 from frontdesk.eligibility.field_kinds import parse_email
-from frontdesk.invitations import hash_suppressions, list_suppressions, suppress, unsuppress
+from frontdesk.errors import FrontdeskError, NotFound
+from frontdesk.invitations import find_blocking, hash_suppressions, list_suppressions, suppress
 from frontdesk.invitations.message import mailable
-from frontdesk.invitations.model import SuppressionReason
+from frontdesk.invitations.model import (
+    LIFTED_BY_OPERATORS,
+    LIFTED_BY_SUPPORT,
+    Suppression,
+    SuppressionReason,
+)
+from frontdesk.invitations.model import SuppressionReason as R
 from frontdesk.invitations.store.suppressions import find_blocked
+from frontdesk.invitations.suppression import unsuppress
 from frontdesk.invitations.tables import invitations
+from frontdesk.reach import EVERY, Reach
 from frontdesk.text import Rejected, fold_email
 from tests.conftest import Api
 from tests.factories import NOW, Customer, make_customer, member_body
 from tests.worker.conftest import Post, post
 
 __all__ = ["post"]
+
+ADDRESS = "robin@example.com"
+LATER = NOW + timedelta(days=1)
 
 SPELLINGS = [
     ("Alice@Example.COM", "alice@example.com"),
@@ -66,22 +80,88 @@ def test_no_two_members_have_one_address(api: Api, customer: Customer) -> None:
     assert answer.headers["Eligibility-Changed"] == "email"  # it is its own address
 
 
-def test_an_address_is_suppressed_however_it_is_written_and_its_first_reason_stays(
-    db: Database,
-) -> None:
+def test_an_address_is_suppressed_however_it_is_written_and_once_for_a_reason(db: Database) -> None:
     with db.write() as tx:
-        assert suppress(tx, "Robin@Example.com", SuppressionReason.UNSUBSCRIBE, now=NOW)
-        assert not suppress(tx, "robin@example.com", SuppressionReason.HARD_BOUNCE, now=NOW)
-        [found] = list_suppressions(tx, limit=10)
-        assert (found.address, found.reason, found.created_at) == (
-            "robin@example.com",
-            "unsubscribe",
-            NOW,
-        )
-        assert found.only_account_id == 0
-        assert unsuppress(tx, "rObin@example.com")
-        assert not unsuppress(tx, "robin@example.com")
-        assert list_suppressions(tx, limit=10) == []
+        assert suppress(tx, "Robin@Example.com", R.HARD_BOUNCE, now=NOW)
+        assert not suppress(tx, "robin@example.com", R.HARD_BOUNCE, now=LATER)
+        [found] = list_suppressions(tx, EVERY, limit=10)
+        assert found == Suppression("robin@example.com", 0, R.HARD_BOUNCE, NOW)
+        lifted = unsuppress(tx, EVERY, "rObin@example.com", may_lift=LIFTED_BY_SUPPORT)
+        assert lifted == ({R.HARD_BOUNCE}, [])
+        assert list_suppressions(tx, EVERY, limit=10) == []
+        with pytest.raises(NotFound):
+            unsuppress(tx, EVERY, "robin@example.com", may_lift=LIFTED_BY_OPERATORS)
+
+
+@pytest.mark.parametrize(
+    ("reason", "support", "operator"),
+    [
+        (R.HARD_BOUNCE, None, None),
+        (R.COMPLAINT, "needs_operator", None),
+        (R.BY_HAND, "needs_operator", None),
+        (R.UNSUBSCRIBE, "unsubscribed", "unsubscribed"),
+    ],
+)
+def test_who_may_lift_a_suppression_depends_on_its_reason(
+    db: Database, customer: Customer, reason: R, support: str | None, operator: str | None
+) -> None:
+    by_hand = reason is R.BY_HAND
+    owner = None if by_hand else customer.account_id
+    for may_lift, code in ((LIFTED_BY_SUPPORT, support), (LIFTED_BY_OPERATORS, operator)):
+        for reach in (EVERY, Reach.of(customer.account_id)):
+            expected = "no_such_address" if by_hand and reach is not EVERY else code
+            with db.write() as tx:
+                suppress(tx, ADDRESS, reason, now=NOW, account_id=owner)
+            assert refusal(db, reach, may_lift) == expected
+            is_left = bool(db.ask(lambda tx: list_suppressions(tx, EVERY, limit=9)))
+            assert is_left == (expected is not None)
+
+
+def test_lifting_a_bounce_leaves_the_other_reasons(db: Database, customer: Customer) -> None:
+    account_id = customer.account_id
+    with db.write() as tx:
+        for reason in R:
+            assert suppress(tx, ADDRESS, reason, now=NOW, account_id=account_id)
+        lifted, left = unsuppress(tx, EVERY, ADDRESS, may_lift=LIFTED_BY_SUPPORT)
+        assert lifted == {R.HARD_BOUNCE}
+        assert {each.reason for each in left} == {R.COMPLAINT, R.BY_HAND, R.UNSUBSCRIBE}
+        assert list_suppressions(tx, EVERY, limit=9) == left
+        assert find_blocked(tx, {(account_id, ADDRESS)})
+        _, left = unsuppress(tx, EVERY, ADDRESS, may_lift=LIFTED_BY_OPERATORS)
+        assert [each.reason for each in left] == [R.UNSUBSCRIBE]
+        assert find_blocked(tx, {(account_id, ADDRESS)})
+
+
+def test_an_account_lifts_and_sees_only_what_its_own_mail_has_caused(
+    db: Database, customer: Customer
+) -> None:
+    """The answers about another account's mail are those of an address that was never mailed."""
+    other = make_customer(db, name="Other")
+    mine = Reach.of(customer.account_id)
+    unknown = refusal(db, mine, LIFTED_BY_OPERATORS, "unknown@example.com")
+    for reason in R:
+        with db.write() as tx:
+            suppress(tx, ADDRESS, reason, now=NOW, account_id=other.account_id)
+    assert refusal(db, mine, LIFTED_BY_OPERATORS) == unknown == "no_such_address"
+    of_address = {"account_id": customer.account_id, "address": ADDRESS}
+    with db.read() as tx:
+        assert len(list_suppressions(tx, EVERY, limit=9)) == len(R)
+        assert list_suppressions(tx, mine, limit=9) == []
+        assert len(find_blocking(tx, EVERY, **of_address)) == len(R) - 1
+        assert find_blocking(tx, mine, **of_address) == []
+    assert refusal(db, Reach.of(other.account_id), LIFTED_BY_SUPPORT) is None
+
+
+def refusal(
+    db: Database, reach: Reach, may_lift: Collection[R], address: str = ADDRESS
+) -> str | None:
+    """The code by which the address stays on the list."""
+    try:
+        with db.write() as tx:
+            unsuppress(tx, reach, address, may_lift=may_lift)
+    except FrontdeskError as error:
+        return str(error.code)
+    return None
 
 
 def test_the_list_is_read_in_order_up_to_the_limit(db: Database) -> None:
@@ -90,9 +170,8 @@ def test_the_list_is_read_in_order_up_to_the_limit(db: Database) -> None:
         for address in reversed(addresses):
             suppress(tx, address, SuppressionReason.BY_HAND, now=NOW)
         for limit in (10_000, 1003, 3):
-            assert [each.address for each in list_suppressions(tx, limit=limit)] == addresses[
-                :limit
-            ]
+            found = list_suppressions(tx, EVERY, limit=limit)
+            assert [each.address for each in found] == addresses[:limit]
 
 
 def test_only_the_account_whose_mail_caused_it_learns_of_a_suppression(
@@ -120,7 +199,7 @@ def test_only_the_account_whose_mail_caused_it_learns_of_a_suppression(
         "immediate",
     ]
     with db.write() as tx:
-        unsuppress(tx, "robin.1@example.com")
+        unsuppress(tx, EVERY, "robin.1@example.com", may_lift=LIFTED_BY_OPERATORS)
     known = {"external_id": "AB 000001", "member_id": "M-000001"}
     assert invitation(api, customer, 5, "robin.1@example.com", **known) == "none; reason=not_new"
 
@@ -135,13 +214,15 @@ def test_an_unsubscribing_and_a_bounce_are_each_on_the_list(
         assert suppress_for("robin@example.com", SuppressionReason.UNSUBSCRIBE)
         assert not suppress_for("Robin@example.com", SuppressionReason.UNSUBSCRIBE)
         assert suppress_for("robin@example.com", SuppressionReason.HARD_BOUNCE)
-        found = [(each.reason, each.only_account_id) for each in list_suppressions(tx, limit=9)]
+        listed = list_suppressions(tx, EVERY, limit=9)
+        found = [(each.reason, each.only_account_id) for each in listed]
         assert found == [("hard_bounce", 0), ("unsubscribe", account_id)]
         assert hash_suppressions(tx, {"robin@example.com"}) == 1
         assert not suppress_for("robin@example.com", SuppressionReason.UNSUBSCRIBE)
         assert find_blocked(tx, {(account_id, "robin@example.com")})
-        assert unsuppress(tx, "robin@example.com")
-        assert not find_blocked(tx, {(account_id, "robin@example.com")})
+        unsuppress(tx, EVERY, "robin@example.com", may_lift=LIFTED_BY_OPERATORS)
+        assert find_blocked(tx, {(account_id, "robin@example.com")})
+        assert not find_blocked(tx, {(account_id + 1, "robin@example.com")})
 
 
 def test_who_unsubscribes_from_one_account_gets_the_mails_of_others(post: Post) -> None:

@@ -128,6 +128,10 @@ def _oauth_error(code: Code) -> str:
     return _json({"error": code, "error_description": code.sentence})
 
 
+def _mail(code: Code) -> str:
+    return _json({"mail": {"reason": code, "why": code.sentence}})
+
+
 def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, indent=1)
 
@@ -143,5 +147,6 @@ _ANSWERS: Mapping[Where, Callable[[Code], str]] = codes.complete(
         Where.QUEUE_EVENT: _faults,
         Where.OAUTH: _oauth_error,
         Where.OPERATOR: _faults,
+        Where.MAIL: _mail,
     },
 )

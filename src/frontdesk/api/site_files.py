@@ -11,12 +11,13 @@ from frontdesk.api.codes import codes_content, sections
 from frontdesk.api.collection import postman_collection
 from frontdesk.errors import NotFound
 from frontdesk.interface.schema import Schema
-from frontdesk.web.page import TOKENS, page_template
+from frontdesk.web.page import TOKENS, page_template, read_page_part
 
 _SCRIPT = b"text/javascript; charset=utf-8"
 _STYLE = b"text/css; charset=utf-8"
 _HTML = b"text/html; charset=utf-8"
 _JSON = b"application/json"
+_ICON = b"image/svg+xml"
 _MARKDOWN = b"text/markdown; charset=utf-8"
 _TEXT = b"text/plain; charset=utf-8"
 _PACKAGE = b"application/octet-stream"
@@ -28,7 +29,6 @@ ASSETS = {
     "reference.css": ("reference.css", _STYLE),
     "reference.js": ("reference.js", _SCRIPT),
     "scalar.js": ("scalar/standalone.js", _SCRIPT),
-    "favicon.svg": ("favicon.svg", b"image/svg+xml"),
 }
 
 
@@ -54,6 +54,7 @@ def site_file(
             _JSON,
             lambda: json.dumps(postman_collection(document), indent=1).encode(),
         ),
+        "favicon.svg": (_ICON, lambda: read_page_part("favicon.svg").encode()),
         "llms.txt": (_TEXT, lambda: site.llms_text(base_url, package_names())),
     }
     if name in made:

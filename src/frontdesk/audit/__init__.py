@@ -9,3 +9,4 @@ from frontdesk.audit.store import last_entry_id as last_entry_id
 from frontdesk.audit.store import list_entries as list_entries
 from frontdesk.audit.store import record as record
 from frontdesk.audit.store import record_action as record_action
+from frontdesk.audit.store import user_actor as user_actor

@@ -19,9 +19,7 @@ ENTRY_BYTES = 250  # of an entry without a detail, with its part of the indexes
 
 
 class AuditEntry(NamedTuple):
-    """One action. `actor` is an API client's client_id, or `cli:` and a login name; `detail` holds
-    names and ids only.
-    """
+    """One action. `actor` is as of a Requester; `detail` holds names and ids only."""
 
     action: str
     actor: str
@@ -31,10 +29,19 @@ class AuditEntry(NamedTuple):
     detail: dict[str, Any] | None = None
 
 
+def user_actor(user_id: int) -> str:
+    """A user of the console as the actor of an action, of a history entry and of a log line.
+
+    >>> user_actor(12)
+    'user:12'
+    """
+    return f"user:{user_id}"
+
+
 class Requester(NamedTuple):
-    """The requester of an action: an API client by its client_id, `cli:` and a login name, or a
-    part of the service; with the id and time of the request, and over HTTP the network as a keyed
-    hash.
+    """The requester of an action: an API client by its client_id, a user of the console by
+    `user_actor`, `cli:` and a login name, or a part of the service; with the id and time of the
+    request, and over HTTP the network as a keyed hash.
     """
 
     actor: str

@@ -43,7 +43,9 @@ commands = CommandGroup("audit")
 def list_(  # noqa: PLR0913, PLR0917 - one parameter per option
     tx: Tx,
     account: OnlyAccount = None,
-    actor: Annotated[str | None, option("A client_id, or `cli:` and a login name.")] = None,
+    actor: Annotated[
+        str | None, option("A client_id, `cli:` and a login name, or `user:` and a user's id.")
+    ] = None,
     action: Annotated[
         str | None, option("An action, or its first word: `client` for everything done to clients.")
     ] = None,

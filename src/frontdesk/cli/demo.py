@@ -13,12 +13,14 @@ import typer
 
 from frontdesk.cli.command_group import change_in, opened_database
 from frontdesk.cli.installation import bring_up_to_date
-from frontdesk.cli.layout import Part, field_table, heading
+from frontdesk.cli.layout import Part, field_table, heading, table
 from frontdesk.cli.options import Json
 from frontdesk.cli.output import Output, fail, settings
 from frontdesk.cli.serve import listening_sockets, serve
+from frontdesk.clock import system_clock
 from frontdesk.config import Environment
 from frontdesk.sandbox.demo_data import Demo, set_up_demo
+from frontdesk.sandbox.demo_users import set_up_demo_users
 
 HOST = "127.0.0.1"
 
@@ -69,7 +71,10 @@ def demo(
     with opened_database(config) as db:
         bring_up_to_date(db, config)
         made = change_in(db, lambda context: set_up_demo(context.tx, context.requester))
+        users = set_up_demo_users(db, made.account.id, system_clock())
     outcome = _outcome(made, config.base_url)
+    outcome["console_url"] = f"{config.console_origin}/console"
+    outcome["users"] = [user._asdict() for user in users]
     Output(outcome, _parts(outcome)).print(as_json=as_json)
     if with_server:
         os.environ["FRONTDESK_BASE_URL"] = config.base_url  # the serving processes read it there
@@ -144,5 +149,7 @@ def _parts(outcome: dict[str, Any]) -> list[Part]:
         outcome["member_command"],
         heading("\nList the plans:"),
         outcome["plans_command"],
+        heading(f"\nSign in to the console at {outcome['console_url']}:"),
+        table(outcome["users"], "role email password"),
         f"\nReference: {outcome['reference_url']}  (machine-readable: {outcome['openapi_url']})",
     ]

@@ -9,7 +9,7 @@ caught instead of sending them.
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from functools import partial
@@ -41,13 +41,14 @@ from frontdesk.cli.options import (
     start_of,
 )
 from frontdesk.cli.output import MISUSED, Output, describe, fail, listing, opened_file, settings
-from frontdesk.clock import account_day, system_clock
+from frontdesk.cli.why_no_mail import ask_why, sentence_of
+from frontdesk.clock import system_clock
 from frontdesk.config import Environment
 from frontdesk.db import Tx
-from frontdesk.eligibility import find_addresses, find_expired, list_history
+from frontdesk.eligibility import find_addresses
 from frontdesk.eligibility.field_kinds import parse_email
 from frontdesk.eligibility.people import Values, find_member
-from frontdesk.errors import Fault, Invalid
+from frontdesk.errors import Fault, FrontdeskError, Invalid, NotFound
 from frontdesk.invitations import (
     delivery,
     find_of_members,
@@ -57,43 +58,22 @@ from frontdesk.invitations import (
     model,
     protocol,
     suppress,
-    unsuppress,
 )
 from frontdesk.invitations import resend as resending
-from frontdesk.invitations.enqueue import decide_invitation, find_invitation_context
 from frontdesk.invitations.message import derive_token
 from frontdesk.invitations.provider_events import MailProvider
 from frontdesk.invitations.reports import parse_report, receive_report, split_mailbox
+from frontdesk.invitations.suppression import unsuppress
 from frontdesk.mail.status import enhanced_code
 from frontdesk.mailbox import delete_messages, get_message, list_messages
 from frontdesk.mailbox.model import decode_message
-from frontdesk.plans import find_owners, get_plan
 from frontdesk.privacy import erasure
 from frontdesk.reach import EVERY, Reach
-from frontdesk.text import Rejected, wire_time
+from frontdesk.text import Rejected
 
 MESSAGES_PER_TRANSACTION = 50
 NOT_A_REPORT = "not_a_report"
 _STEP = ("at", "from", "to", "reason", "code", "actor")
-_RESEND = "To send it after all: frontdesk invitations resend {0}"
-# The next step, by the reason of the last one, else by the state.
-_ADVICE: dict[str | None, str] = {
-    model.InvitationState.SENT: (
-        "Look its Message-ID up in the relay's log, and look into the reader's spam folder."
-    ),
-    model.InvitationState.AMBIGUOUS: (
-        "Ask the relay's log, then: frontdesk invitations settle {0} --as sent (or failed)"
-    ),
-    model.InvitationState.FAILED: f"Correct the cause. {_RESEND}",
-    model.InvitationStep.SUPPRESSED: (
-        f"To allow the suppressed address: frontdesk suppression remove ADDRESS. {_RESEND}"
-    ),
-    model.InvitationStep.BY_OPERATOR: _RESEND,
-    model.InvitationStep.MERGED: _RESEND,
-}
-_LATER = (
-    "Only a new member is invited, so a later change of the record or the settings brought no mail."
-)
 _MESSAGE_FIELDS = "id sender recipient subject message_id outcome caught_at"
 
 InvitationId = Annotated[int, id_argument("ID", "Id of the invitation (see `invitations list`).")]
@@ -263,137 +243,16 @@ def describe_mail(tx: Tx, member: Values, ids: list[int]) -> dict[str, Any]:
     """The member's invitations and its address's suppression, and why no mail came. `ids`: also of
     those merged with it.
     """
-    found = find_of_members(tx, ids)
-    own = next((each for each in found if each.member_id == member["id"]), None)
-    address = (own and own.address_folded) or member["email_folded"] or ""
-    suppression = next(
-        iter(list_suppressions(tx, limit=1, address=address, account_id=member["account_id"])), None
-    )
-    if own is None:
-        reason, why = _why_not_invited(tx, member, address)
-    elif own.state is model.InvitationState.PENDING:
-        reason, why = _why_pending(tx, own, member, is_suppressed=suppression is not None)
-    else:
-        step = (
-            "suppressed"
-            if suppression and own.state is model.InvitationState.FAILED
-            else own.reason
-        )
-        advice = _ADVICE.get(step, _ADVICE.get(own.state, "")).format(own.id)
-        if member["uniqueness_scope"] < 0:
-            advice = "" if own.state.value == "cancelled" else "The member is erased or withdrawn."
-        reports = find_reports(tx, [own.message_id or ""])
-        reply = "".join(
-            f" Reported: {each.event} ({each.status or 'no status'})." for each in reports
-        )
-        reason = own.reason or own.state
-        since = wire_time(own.updated_at)
-        why = (
-            f"Invitation {own.id} is {own.state} (since {since}). {_last_step(own)}{reply} {advice}"
-        )
+    why = ask_why(tx, member)
+    sentence = sentence_of(why, is_gone=member["uniqueness_scope"] < 0)
     return {
-        "mail": {"reason": reason, "why": why.strip()},
-        "suppression": suppression and picked(suppression, "reason created_at"),
+        "mail": {"reason": why.reason, "why": sentence},
+        "suppression": why.suppression and picked(why.suppression, "reason created_at"),
         "invitations": [
-            details(tx, each.id) | picked(each, "address relay_words") for each in found
+            details(tx, each.id) | picked(each, "address relay_words")
+            for each in find_of_members(tx, ids)
         ],
     }
-
-
-def _last_step(own: model.Invitation) -> str:
-    """The reason of the last step, and what the relay said."""
-    code = own.relay_code
-    words = own.relay_words or ""
-    reply = f" The relay said: {code} {words}".rstrip(" .") + "." if code else ""
-    return (own.reason.description if own.reason else "") + reply
-
-
-def _why_pending(
-    tx: Tx, own: model.Invitation, member: Values, *, is_suppressed: bool
-) -> tuple[str, str]:
-    """The first thing that keeps it from leaving: its word, and a sentence."""
-    now = system_clock()
-    if is_suppressed:
-        return "suppressed", "The address is suppressed, so the invitation will be cancelled."
-    if member["id"] in find_expired(tx, [member["id"]], now):
-        return "expired", "The member's access has ended, so the invitation will be cancelled."
-    outlook = delivery.forecast(tx, own.account_id, now=now)
-    if outlook.held:
-        return "held", f"Mail is held ({outlook.held}): frontdesk invitations release [--keep-back]"
-    if outlook.suspended:
-        resume = f"frontdesk account resume {own.account_id}"
-        return "suspended", f"The account is suspended: {resume}"
-    config = settings()
-    if config.smtp_url is None and config.environment is Environment.PRODUCTION:
-        return "no_relay", "There is no relay: set FRONTDESK_SMTP_URL, and start the worker."
-    due_at = own.due_at or now
-    if due_at > now:
-        return _why_not_yet(own, due_at)
-    if own.delivery is model.Delivery.IMMEDIATE:
-        return _why_not_sent_at_once(own, outlook, due_at)
-    return _why_not_in_a_batch(tx, own, outlook)
-
-
-def _why_not_yet(own: model.Invitation, due_at: datetime) -> tuple[str, str]:
-    if own.reason is model.InvitationStep.MAILBOX_LIMIT:
-        return "mailbox_limit", f"{_last_step(own)} That is at {wire_time(due_at)}."
-    return "retry", f"{_last_step(own)} The next attempt is due at {wire_time(due_at)}."
-
-
-def _why_not_sent_at_once(
-    own: model.Invitation, outlook: model.DeliveryForecast, due_at: datetime
-) -> tuple[str, str]:
-    if outlook.immediate_this_hour < outlook.immediate_limit:
-        ask = "Does a worker run? Does the relay answer (frontdesk check)?"
-        return "worker", f"{_last_step(own)} Due since {wire_time(due_at)}. {ask}"
-    last = outlook.last_at and wire_time(outlook.last_at)
-    more = f"frontdesk account limit {own.account_id} --immediate-per-hour NUMBER"
-    return "immediate_limit", (
-        f"The account has its {outlook.immediate_limit} immediate mails for this hour. "
-        f"While a worker runs, it leaves by {last}. To allow more: {more}"
-    )
-
-
-def _why_not_in_a_batch(
-    tx: Tx, own: model.Invitation, outlook: model.DeliveryForecast
-) -> tuple[str, str]:
-    if not outlook.enabled:
-        enable = f"frontdesk deliverability set --account {own.account_id} --enabled"
-        return "disabled", f"The account's batches are off: {enable}"
-    if not get_plan(tx, Reach.of(own.account_id), own.plan_id).accepting_patients:
-        return "plan_inactive", "Its plan accepts no patients, so it waits."
-    last = outlook.last_at and wire_time(outlook.last_at)
-    limit = f"the account's hourly limit ({outlook.sent_this_hour} of {outlook.hourly_limit} mails)"
-    return "batch", f"It waits for its batch and {limit}. While a worker runs, it leaves by {last}."
-
-
-def _why_not_invited(tx: Tx, member: Values, address: str) -> tuple[str, str]:
-    """By the values that the member came with, as far as the history still has them, and the
-    account's settings of today.
-    """
-    if member["uniqueness_scope"] < 0:
-        step = (
-            model.InvitationStep.WITHDRAWN if member["external_id"] else model.InvitationStep.ERASED
-        )
-        return step, step.description
-    account_id = member["account_id"]
-    [owner] = find_owners(tx, [member["plan_id"]]).rows
-    day = account_day(member["created_at"], owner["time_zone"]).earliest
-    first = {name: after for name, (_, after) in list_history(tx, member["id"])[0].changes.items()}
-    # retention removes the values of the history
-    came = first if "external_id" in first else member
-    context = find_invitation_context(tx, account_ids=[account_id], addresses=[address])()
-    decision = decide_invitation(
-        is_new=True,
-        has_email=bool(came.get("email")),
-        suppressed=(account_id, address) in context.suppressed,
-        expired=(came.get("expiry_date") or "9999") < day,
-        asked=False,
-        batches_enabled=context.batches_enabled.get(account_id),
-    )
-    if isinstance(decision, model.Delivery):
-        return "not_new", f"The account's batches were not on when the member came. {_LATER}"
-    return decision, f"{decision.description} {_LATER}"
 
 
 def _item(invitation: model.Invitation) -> dict[str, Any]:
@@ -415,13 +274,60 @@ def add(address: Address) -> Output:
     def suppressed(context: CommandContext, each: str) -> bool:
         return suppress(context.tx, each, model.SuppressionReason.BY_HAND, now=context.now)
 
-    return _change_each(address, suppressed, "added")
+    addresses = [*_addresses(address)]
+
+    def work(context: CommandContext) -> int:
+        if count := sum(suppressed(context, each) for each in addresses):
+            context.record("suppression.added", count=count)
+        return count
+
+    changed = change(work)
+    unchanged = len(addresses) - changed
+    sentence = f"Addresses added: {changed}; {unchanged} needed no change."
+    return Output({"changed": changed, "unchanged": unchanged}, [sentence])
 
 
 @suppression.standalone("remove", "robin@example.com")
 def remove(address: Address) -> Output:
-    """Allow an address to be mailed again. Invitations that were cancelled for it stay cancelled."""
-    return _change_each(address, lambda context, each: unsuppress(context.tx, each), "removed")
+    """Allow an address to be mailed again that bounced, complained or was added by hand. Nobody can
+    lift an unsubscription. Invitations that were cancelled for it stay cancelled.
+    """
+    addresses = [*_addresses(address)]
+    changed, unchanged, refused = change(partial(_remove_each, addresses=addresses))
+    if refused and len(addresses) == 1:
+        raise refused[0]
+    codes = Counter(str(each.code) for each in refused)
+    sentence = f"Addresses removed: {changed}; {unchanged} needed no change."
+    parts: list[Part] = [sentence]
+    if codes:
+        rows = [{"refused": code, "addresses": count} for code, count in sorted(codes.items())]
+        parts.append(table(rows, "refused addresses"))
+    result = {"changed": changed, "unchanged": unchanged, "refused": dict(sorted(codes.items()))}
+    return Output(result, parts)
+
+
+def _remove_each(
+    context: CommandContext, addresses: Sequence[str]
+) -> tuple[int, int, list[FrontdeskError]]:
+    """How many addresses were taken off the list, how many were not on it, and why others stay."""
+    lifted = Counter[str]()
+    changed = 0
+    unchanged = 0
+    refused: list[FrontdeskError] = []
+    for each in addresses:
+        try:
+            found = unsuppress(context.tx, EVERY, each, may_lift=model.LIFTED_BY_OPERATORS)
+        except NotFound:
+            unchanged += 1
+        except FrontdeskError as error:
+            refused.append(error)
+        else:
+            changed += 1
+            lifted.update(map(str, found.lifted))
+    if changed:
+        reasons = dict(sorted(lifted.items()))
+        context.record("suppression.removed", count=changed, reasons=reasons)
+    return changed, unchanged, refused
 
 
 @suppression.query("list", "--full --limit 1000")
@@ -435,7 +341,7 @@ def list_suppressed(
 ) -> Output:
     """List the suppressed addresses, each with its reason; one that unsubscribed, with the account."""
     name, shown = ("address", str) if full else ("address_masked", masked)
-    found = list_suppressions(tx, limit=limit)
+    found = list_suppressions(tx, EVERY, limit=limit)
     items = [
         {name: shown(each.address)}
         | picked(each, "reason created_at")
@@ -458,22 +364,6 @@ def _addresses(argument: str) -> Iterator[str]:
         except Rejected as rejected:
             rule = "must be an e-mail address" + (f" in line {number}" if argument == "-" else "")
             raise Invalid([Fault("ADDRESS", rejected.code, rule)]) from None
-
-
-def _change_each(
-    argument: str, change_one: Callable[[CommandContext, str], bool], done: str
-) -> Output:
-    addresses = [*_addresses(argument)]
-
-    def work(context: CommandContext) -> int:
-        if count := sum(change_one(context, each) for each in addresses):
-            context.record(f"suppression.{done}", count=count)
-        return count
-
-    changed = change(work)
-    unchanged = len(addresses) - changed
-    sentence = f"Addresses {done}: {changed}; {unchanged} needed no change."
-    return Output({"changed": changed, "unchanged": unchanged}, [sentence])
 
 
 @bounces.standalone("address", "ses --signer arn:aws:sns:eu-west-1:123456789012:bounces")

@@ -32,7 +32,9 @@ COMMANDS: dict[Remedy, str] = complete(
         ),
         Remedy.SAY_MODE: "To say the mode: frontdesk file load … --mode full",
         Remedy.SHOW_MEMBER: "See where it leads to: frontdesk member show",
-        Remedy.STOP_SUPPRESSING: "`frontdesk suppression remove` takes it off.",
+        Remedy.STOP_SUPPRESSING: (
+            "`frontdesk suppression remove` takes it off, unless the person unsubscribed."
+        ),
         Remedy.UPDATE_MEMBER: "",
     },
 )

@@ -7,7 +7,7 @@ Where a word stands decides its meaning, so the key is (where, word). Raise by t
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from frontdesk.codes import faults, files, oauth, operators, queue_events, rows, warnings
+from frontdesk.codes import faults, files, mail, oauth, operators, queue_events, rows, warnings
 from frontdesk.codes.model import ENTRIES, Code, Example, Kind, Remedy, Where, complete
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "files",
     "find",
     "find_warning",
+    "mail",
     "oauth",
     "of",
     "operators",

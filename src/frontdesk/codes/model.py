@@ -24,6 +24,7 @@ class Where(StrEnum):
     QUEUE_EVENT = "queue event"  # faults of a queue event
     OAUTH = "oauth"  # `error` of /oauth (RFC 6749)
     OPERATOR = "operator"  # errors that operators meet, above all at the command line
+    MAIL = "mail"  # why a member's mail has not left, at the command line and in the console
 
 
 class Kind(StrEnum):

@@ -38,6 +38,10 @@ MAILED_RECENTLY = _operator(
 )
 MALFORMED_ADDRESS = _operator("malformed_address", "The address of the database is malformed.")
 MALFORMED_MAPPING = _operator("malformed_mapping", "The mapping is not a JSON object in UTF-8.")
+NEEDS_OPERATOR = _operator(
+    "needs_operator",
+    "The reader complained or an operator blocked the address: only an operator can lift that.",
+)
 NEWER_REVISION = _operator(
     "newer_revision", "The database has a newer revision than this version of the service."
 )
@@ -50,6 +54,9 @@ NO_ROLE = _operator("no_role", "The database has no role of this name.")
 NO_ROLES = _operator("no_roles", "SQLite has no roles.")
 NOT_FRESH = _operator(
     "not_fresh", "The second factor was given too long ago for this; it has to be given anew."
+)
+NOT_MAILED_NOW = _operator(
+    "not_mailed_now", "The address can't be mailed at present; an operator can see why."
 )
 NOT_MERGED = _operator("not_merged", "The second member is not merged into the first one.")
 NOT_OWNER = _operator("not_owner", "The role of the connection does not own the tables.")
@@ -82,6 +89,7 @@ UNIQUENESS_FIXED = _operator(
 UNIQUENESS_NOT_CHOSEN = _operator(
     "uniqueness_not_chosen", "The scope of uniqueness is not chosen yet."
 )
+UNSUBSCRIBED = _operator("unsubscribed", "The person unsubscribed, and nobody can lift that.")
 WRONG_STATE = _operator("wrong_state", "The state of the invitation does not allow the action.")
 
 # Faults of a field.

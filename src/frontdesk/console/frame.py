@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from frontdesk.clock import find_time_zone
 from frontdesk.config import Environment
-from frontdesk.console.script import SCRIPT_PATH
+from frontdesk.console.assets import ICON_PATH, SCRIPT_PATH
 from frontdesk.console.times import Times
 from frontdesk.console.visit import Visit
 from frontdesk.users.model import Right
@@ -63,7 +63,7 @@ def page(
         f"{title} · frontdesk",
         content,
         status=status,
-        frame=Frame(_around(visit), SCRIPT_PATH, (*_HEADERS, *headers)),
+        frame=Frame(_around(visit), SCRIPT_PATH, ICON_PATH, (*_HEADERS, *headers)),
     )
 
 

@@ -4,8 +4,8 @@ is nothing.
 
 from frontdesk import access
 from frontdesk.console import frame
+from frontdesk.console.assets import ASSETS
 from frontdesk.console.door import Pages, Who
-from frontdesk.console.script import SCRIPT, SCRIPT_NAME
 from frontdesk.console.visit import Visit
 from frontdesk.errors import NotFound
 from frontdesk.reach import EVERY
@@ -14,7 +14,7 @@ from frontdesk.web.response import Response
 
 PAGES = Pages()
 
-_KEPT = (b"cache-control", b"public, max-age=31536000, immutable")  # the name changes with it
+_KEPT = (b"cache-control", b"public, max-age=86400")  # the script's name changes with it
 
 
 @PAGES.get("/console", for_=Who.USER)
@@ -39,10 +39,12 @@ async def list_accounts(visit: Visit) -> Response:
 
 @PAGES.get("/console/assets/{name}", for_=Who.ANYONE)
 async def show_asset(visit: Visit) -> Response:
-    """The script, under the name that changes with it."""
-    if visit.request.path_parameters["name"] != SCRIPT_NAME:
+    """The script or the icon."""
+    found = ASSETS.get(visit.request.path_parameters["name"])
+    if found is None:
         raise NotFound("address")
-    return Response(200, SCRIPT, (_KEPT,), b"text/javascript; charset=utf-8")
+    content, content_type = found
+    return Response(200, content, (_KEPT,), content_type)
 
 
 @PAGES.get("/console/{rest:path}", for_=Who.USER)

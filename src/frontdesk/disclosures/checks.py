@@ -15,8 +15,8 @@ from frontdesk.disclosures import store
 from frontdesk.disclosures.model import (
     CHECKS_AN_HOUR,
     HOUR,
-    CheckedField,
     CheckAnswer,
+    CheckedField,
     Disclosure,
     DisclosureKind,
     counted_times,

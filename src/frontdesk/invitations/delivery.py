@@ -12,6 +12,7 @@ from frontdesk import codes
 from frontdesk.audit import Requester
 from frontdesk.db import Tx
 from frontdesk.errors import FrontdeskError
+from frontdesk.invitations.disclosure import as_shown, steps_as_shown
 from frontdesk.invitations.hourly_window import SECOND_US, HourlyWindows, WindowKey, window_key
 from frontdesk.invitations.model import (
     DeliverabilitySettings,
@@ -38,11 +39,12 @@ _NO_BATCHES = 2**31  # a batch that is never used up
 def get_invitation(
     tx: Tx, reach: Reach, invitation_id: int
 ) -> tuple[Invitation, list[InvitationEvent]]:
-    """The invitation and its timeline, oldest step first. Raises NotFound, also for one out of
-    reach.
+    """The invitation and its timeline, oldest step first; an account sees no reason that would tell
+    of another account's mail (`disclosure`). Raises NotFound, also for one out of reach.
     """
     invitation = queries.find_invitation(tx, reach, invitation_id)
-    return invitation, queries.find_events(tx, invitation.id)
+    steps = queries.find_events(tx, invitation.id)
+    return as_shown(tx, reach, invitation), steps_as_shown(tx, reach, invitation, steps)
 
 
 def cancel_invitation(tx: Tx, reach: Reach, invitation_id: int, requester: Requester) -> None:

@@ -352,6 +352,29 @@ class SuppressionReason(StrEnum):
     BY_HAND = "by_hand"
 
 
+# What people may lift. Nobody lifts an unsubscription: it is the person's own decision.
+LIFTED_BY_SUPPORT = frozenset({SuppressionReason.HARD_BOUNCE})
+LIFTED_BY_OPERATORS = LIFTED_BY_SUPPORT | {SuppressionReason.COMPLAINT, SuppressionReason.BY_HAND}
+
+
+class Suppression(NamedTuple):
+    """An address on the suppression list, or the hash of an erased member's. `only_account_id`: the
+    account whose mail it concerns, 0 for everybody's.
+    """
+
+    address: str
+    only_account_id: int
+    reason: SuppressionReason
+    created_at: datetime
+
+
+class LiftedSuppression(NamedTuple):
+    """The reasons that were lifted from an address, and those that still keep it on the list."""
+
+    lifted: frozenset[SuppressionReason]
+    left: list[Suppression]
+
+
 @dataclass(frozen=True, slots=True)
 class DeliveryPolicy:
     """The installation's rules of delivery. `message_domain` is the right side of Message-IDs."""

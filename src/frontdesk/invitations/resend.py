@@ -7,7 +7,7 @@ still failed, and no member has two mails.
 """
 
 from collections.abc import Callable, Collection, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from frontdesk import codes
@@ -47,6 +47,9 @@ _RULES = {
     codes.operators.MAILED_RECENTLY: (
         f"The address was mailed less than {COOL_DOWN_HOURS} hours ago; wait until then."
     ),
+    codes.operators.NOT_MAILED_NOW: (
+        "The address can't be mailed at present. An operator can see why."
+    ),
 }
 
 
@@ -67,15 +70,37 @@ class ResentPage(NamedTuple):
 def resend_invitation(
     tx: Tx, reach: Reach, invitation_id: int, requester: Requester, *, find_addresses: FindAddresses
 ) -> None:
-    """Make it pending again; the timeline names the requester. One that was sent gets a new
-    Message-ID, and so does one to another address; one that may have been sent keeps its own.
+    """Make it pending again, to the member's present address; the timeline names the requester. One
+    that was sent gets a new Message-ID, and so does one to another address; one that may have been
+    sent keeps its own.
 
     Raises NotFound, also for one out of reach, and FrontdeskError with a code of `_RULES`.
     """
     invitation = lock_in(tx, reach, invitation_id, RESENDABLE, "resent")
     refusals = _resend(tx, [invitation], requester, find_addresses=find_addresses)
     for code in refusals.values():
-        raise FrontdeskError(_RULES[code], code=code)
+        address = find_addresses(tx, [invitation.member_id]).get(invitation.member_id, "")
+        is_told = _is_told(tx, reach, invitation, code, fold_email(address), now=requester.now)
+        shown = code if is_told else codes.operators.NOT_MAILED_NOW
+        raise FrontdeskError(_RULES[shown], code=shown)
+
+
+def _is_told(
+    tx: Tx, reach: Reach, invitation: Invitation, code: Code, address: str, *, now: datetime
+) -> bool:
+    """Whether the code may be told within reach. The rules count per address, so that they would
+    tell an account what another account's mail did.
+    """
+    if reach.account_id is None:
+        return True
+    if code is codes.operators.SUPPRESSED:
+        account_id = invitation.account_id
+        return bool(suppressions.find_blocking(tx, reach, account_id=account_id, address=address))
+    if code is codes.operators.MAILED_RECENTLY:
+        if invitation.offered_at is None or address != invitation.address_folded:
+            return False
+        return invitation.offered_at > now - timedelta(hours=COOL_DOWN_HOURS)
+    return code is not codes.operators.ALREADY_PENDING
 
 
 def count_failed(tx: Tx, asked: FailedSince) -> int:

@@ -25,7 +25,8 @@ suppressions = sa.Table(
     *key(sa.String(508), "address_folded"),
     # Who must not mail it: 0 is everybody, else the account that its reader unsubscribed from.
     *key(Id, "only_account_id"),
-    *required(words(model.SuppressionReason, 32), "reason"),
+    # Each reason by itself: lifting a bounce leaves a complaint.
+    *key(words(model.SuppressionReason, 32), "reason"),
     *required(UtcTime(), "created_at"),
     # The account that mailed the address; null for an operator's. Only this account is told.
     *optional(Id, "account_id"),

@@ -75,16 +75,17 @@ PRIVATE: tuple[Header, ...] = (
 
 
 class Frame(NamedTuple):
-    """What stands around the content of a page: markup with its values escaped, the path of the
-    script, and the headers of such pages.
+    """What stands around the content of a page: markup with its values escaped, the paths of
+    the script and of the icon, and the headers of such pages.
     """
 
     markup: Markup
     script: str
+    icon: str
     headers: tuple[Header, ...]
 
 
-_NO_FRAME = Frame(Markup(), "", PRIVATE)
+_NO_FRAME = Frame(Markup(), "", "", PRIVATE)
 
 
 def page_response(
@@ -101,6 +102,7 @@ def page_response(
         wide=wide,
         frame=frame.markup,
         script=frame.script,
+        icon=frame.icon,
     )
     policy = (b"content-security-policy", _policy(has_script=bool(frame.script)))
     return Response(status, body.encode(), (policy, *frame.headers), HTML)

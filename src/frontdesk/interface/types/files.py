@@ -59,7 +59,10 @@ class File(TypedDict):
         "What the upload or the 834 says. `compare` reports differences and writes nothing.",
     ]
     dry_run: Annotated[bool, "Whether nothing is written."]
-    client: Annotated[str, "Who handed it in: the `client_id`, or `cli:` and the operator."]
+    client: Annotated[
+        str,
+        "Who handed it in: the `client_id`, `user:` and the id of a user, or `cli:` and the operator.",
+    ]
     file_name: Annotated[str | None, Keywords(maxLength=255), "Its name, if the upload gave one."]
     format: Annotated[Format | None, "null until the service knows it."]
     encoding: Annotated[str | None, "Of its text; until the check has ended, the declared one."]

@@ -127,7 +127,10 @@ class EligibilityChange(TypedDict):
         "The changed fields, each with its value before and after; `null` stands for none. "
         "Without the values that retention has removed.",
     ]
-    client: Annotated[str, "Who changed the member: the `client_id`, or `cli:` and the operator."]
+    client: Annotated[
+        str,
+        "Who changed the member: the `client_id`, `user:` and the id of a user, or `cli:` and the operator.",
+    ]
     request_id: str
     file_id: Annotated[int | None, "The eligibility file of the change; null for a request."]
 

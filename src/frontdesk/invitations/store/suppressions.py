@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import ColumnElement, delete, insert, select, update
 
@@ -10,6 +9,7 @@ from frontdesk.db import Tx, sets
 from frontdesk.db.sets import SetTransaction
 from frontdesk.invitations import model
 from frontdesk.invitations.tables import suppressions
+from frontdesk.reach import Reach
 from frontdesk.text import fold_email, keyed_hash
 
 EVERYBODY = 0  # as the account of a suppression
@@ -54,14 +54,15 @@ def hash_suppressions(tx: Tx, addresses: Collection[str]) -> int:
     hashed = _hashing(tx)
     column = suppressions.c.address_folded
     only = suppressions.c.only_account_id
-    query = select(column, only).where(column.in_(sorted(addresses)))
+    query = select(column, only, suppressions.c.reason).where(column.in_(sorted(addresses)))
     plain = tx.execute(query).all()
-    for address, account_id in plain:
+    for address, account_id, reason in plain:
+        same = (only == account_id, suppressions.c.reason == reason)
         # Its hash is on the list already when the address was suppressed again after an erasure.
-        tx.execute(delete(suppressions).where(column == hashed(address), only == account_id))
-        mine = (column == address, only == account_id)
-        tx.execute(update(suppressions).where(*mine).values(address_folded=hashed(address)))
-    return len({address for address, _ in plain})
+        tx.execute(delete(suppressions).where(column == hashed(address), *same))
+        mine = update(suppressions).where(column == address, *same)
+        tx.execute(mine.values(address_folded=hashed(address)))
+    return len({address for address, *_ in plain})
 
 
 def _hashing(tx: SetTransaction) -> Callable[[str], str]:
@@ -78,7 +79,7 @@ def suppress(
     now: datetime,
     account_id: int | None = None,
 ) -> bool:
-    """Suppress the address in any spelling. False if it was on the list; its first reason stays.
+    """Suppress the address in any spelling. False if it was on the list for this reason.
 
     `account_id` is the account that mailed the address: only this account is told when it names the
     address again. An unsubscribing is for this account only, all other reasons are for everybody.
@@ -87,7 +88,8 @@ def suppress(
     is_own = reason is model.SuppressionReason.UNSUBSCRIBE and account_id is not None
     only = account_id if is_own else EVERYBODY
     mine = _rows_of(tx, folded)
-    query = select(suppressions.c.reason).where(mine, suppressions.c.only_account_id == only)
+    same = (suppressions.c.only_account_id == only, suppressions.c.reason == reason)
+    query = select(suppressions.c.reason).where(mine, *same)
     if tx.execute(query).first() is not None:
         return False
     row = {"address_folded": folded, "only_account_id": only, "reason": reason}
@@ -95,9 +97,18 @@ def suppress(
     return True
 
 
-def unsuppress(tx: Tx, address: str) -> bool:
-    """Take the address off the list, for everybody. False if it was not on it."""
-    return tx.execute(delete(suppressions).where(_rows_of(tx, fold_email(address)))).rowcount > 0
+def lift(tx: Tx, reach: Reach, address: str, reasons: Collection[model.SuppressionReason]) -> None:
+    """Take the folded address off the list where it is there for these reasons, within reach."""
+    mine = (_rows_of(tx, address), suppressions.c.reason.in_(sorted(reasons)))
+    tx.execute(delete(suppressions).where(*mine, *_within(reach)))
+
+
+def _within(reach: Reach) -> list[ColumnElement[bool]]:
+    """The condition that the account's own mail has caused it: another account's would tell that
+    the person belongs to another customer.
+    """
+    account_id = reach.account_id
+    return [] if account_id is None else [suppressions.c.account_id == account_id]
 
 
 def _rows_of(tx: Tx, folded: str) -> ColumnElement[bool]:
@@ -105,19 +116,30 @@ def _rows_of(tx: Tx, folded: str) -> ColumnElement[bool]:
     return suppressions.c.address_folded.in_((folded, _hashing(tx)(folded)))
 
 
+_SHOWN = ("address_folded", "only_account_id", "reason", "created_at")
+
+
 def list_suppressions(
-    tx: Tx, *, limit: int, address: str | None = None, account_id: int | None = None
-) -> list[Any]:
-    """The first `limit` (`address`, `only_account_id`, `reason`, `created_at`), in the order of the
-    addresses; of one folded address, or of all; those only that concern an account, or all.
+    tx: Tx, reach: Reach, *, limit: int, address: str | None = None
+) -> list[model.Suppression]:
+    """The first `limit` within reach, in the order of the addresses; of one folded address, or of
+    all. Within reach of an account is what its own mail has caused.
     """
     columns = suppressions.c
-    query = select(
-        columns.address_folded.label("address"), *columns["only_account_id", "reason", "created_at"]
-    )
+    query = select(*columns[_SHOWN]).where(*_within(reach))
     if address is not None:
         query = query.where(_rows_of(tx, address))
-    if account_id is not None:
-        query = query.where(columns.only_account_id.in_((EVERYBODY, account_id)))
-    order = (columns.address_folded, columns.only_account_id)
-    return list(tx.execute(query.order_by(*order).limit(limit)))
+    order = (columns.address_folded, columns.only_account_id, columns.reason)
+    rows = tx.execute(query.order_by(*order).limit(limit))
+    return [model.Suppression._make(row) for row in rows]
+
+
+def find_blocking(
+    tx: Tx, reach: Reach, *, account_id: int, address: str
+) -> list[model.Suppression]:
+    """What keeps the account's mail from the folded address, within reach."""
+    columns = suppressions.c
+    query = select(*columns[_SHOWN]).where(_rows_of(tx, address), *_within(reach))
+    query = query.where(columns.only_account_id.in_((EVERYBODY, account_id)))
+    rows = tx.execute(query.order_by(columns.only_account_id, columns.reason))
+    return [model.Suppression._make(row) for row in rows]

@@ -1,0 +1,228 @@
+"""People: find one, see whether they are eligible and why no mail came, check what a caller says,
+open the record for a reason. Until then a person is covered: no name, no birth date, no address.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from frontdesk.console import frame
+from frontdesk.console.door import Pages
+from frontdesk.console.mail_words import mail_answer
+from frontdesk.console.person import read_person
+from frontdesk.console.visit import Visit
+from frontdesk.db import Tx
+from frontdesk.disclosures.checks import check_answer
+from frontdesk.disclosures.model import CheckedField, FreshFactorNeeded, Opening, OpeningReason
+from frontdesk.disclosures.opened import open_record
+from frontdesk.disclosures.searches import find_search, keep_search
+from frontdesk.eligibility.search import ByBirthDate, ByEmail, ByExternalId, FindBy, search_people
+from frontdesk.errors import FrontdeskError, Invalid, NotFound
+from frontdesk.invitations import mending
+from frontdesk.reach import EVERY
+from frontdesk.users.model import NotFresh, Right, Role
+from frontdesk.web.response import Response
+
+PAGES = Pages()
+
+_PLACE = "/console/accounts/{account_id}/people"
+_PERSON = _PLACE + "/{member_id}"
+
+
+@PAGES.get(_PLACE, for_=Right.PEOPLE_FIND)
+async def show_search(visit: Visit) -> Response:
+    """Show the forms by which a person is found."""
+    return _search_page(visit)
+
+
+def _search_page(visit: Visit, *, message: str = "", status: int = 200) -> Response:
+    return frame.show(
+        visit,
+        "People",
+        "people/search.html",
+        status=status,
+        message=message,
+        typed=visit.form.fields,
+    )
+
+
+@PAGES.post(_PLACE, for_=Right.PEOPLE_FIND)
+async def search(visit: Visit) -> Response:
+    """Find people. What was typed is in no address: the session keeps who was found, under a number
+    of its own.
+    """
+    try:
+        by = _find_by(visit)
+        found = await visit.app.ask(
+            lambda tx: search_people(tx, visit.reach, by, now=visit.now)
+        )
+    except Invalid as error:
+        rules = "; ".join(f"{fault.field}: {fault.message}" for fault in error.faults)
+        return _search_page(visit, message=rules, status=422)
+    if not found.people and found.truncated is None:
+        return _search_page(visit, message=_NOBODY[type(by)])
+    place = f"/console/accounts/{visit.account}/people"
+    if len(found.people) == 1 and found.truncated is None:
+        return frame.go_to(f"{place}/{found.people[0].id}")
+    session_id = _session_id(visit)
+    number = await visit.app.write(
+        lambda tx: keep_search(tx, visit.requester, visit.reach, session_id, found)
+    )
+    return frame.go_to(f"{place}/found/{number}")
+
+
+_NOBODY: dict[type[FindBy], str] = {
+    ByBirthDate: "No member has this birth date and name. Try the external_id.",
+    ByExternalId: "No member has this external_id. Try the birth date and the name.",
+    ByEmail: "No member has this e-mail address. Try the birth date and the name.",
+}
+
+
+def _find_by(visit: Visit) -> FindBy:
+    form = visit.form
+    if form.is_set("external_id"):
+        return ByExternalId(form.text("external_id"))
+    if form.is_set("email"):
+        return ByEmail(form.text("email"))
+    return ByBirthDate(form.text("dob"), form.text("last_name"), form.text("first_name"))
+
+
+@PAGES.get(_PLACE + "/found/{number}", for_=Right.PEOPLE_FIND)
+async def show_found(visit: Visit) -> Response:
+    """Show the people of a search of this session."""
+    number = visit.request.path_parameters["number"]
+    session_id = _session_id(visit)
+    found = await visit.app.ask(
+        lambda tx: find_search(tx, visit.reach, session_id, number, now=visit.now)
+    )
+    return frame.show(visit, "People found", "people/found.html", found=found)
+
+
+@PAGES.get(_PERSON, for_=Right.PEOPLE_CHECK)
+async def show_person(visit: Visit) -> Response:
+    """Show a person: covered, or the record while it is open in this session."""
+    return await _person_page(visit)
+
+
+async def _person_page(
+    visit: Visit,
+    *,
+    status: int = 200,
+    **said: Any,
+) -> Response:
+    """`said`: what the page says of the last form: `message`, `checked`."""
+    member_id = visit.id_of("member_id", of="eligible member")
+    session_id = _session_id(visit)
+    # A view of an open record is recorded, in the transaction that reads it.
+    person = await visit.app.write(
+        lambda tx: read_person(
+            tx, visit.requester, visit.reach, member_id, session_id=session_id, now=visit.now
+        )
+    )
+    return frame.show(
+        visit,
+        f"Person {person.covered.id}",
+        "people/person.html",
+        status=status,
+        person=person,
+        mail=mail_answer(person.why, frame.times_of(visit)),
+        may_send=visit.user.may(Right.INVITATION_SEND, visit.account),
+        may_open=visit.user.may(Right.RECORD_OPEN, visit.account),
+        fields=CheckedField,
+        reasons=OpeningReason,
+        **({"message": "", "tone": "bad", "checked": None} | said),
+    )
+
+
+@PAGES.post(_PERSON + "/check", for_=Right.PEOPLE_CHECK)
+async def check(visit: Visit) -> Response:
+    """Compare what a caller says with the record. The answer stands in this page only."""
+    member_id = visit.id_of("member_id", of="eligible member")
+    field = visit.form.word("field", CheckedField)
+    text = visit.form.text("text")
+    try:
+        answer = await visit.app.write(
+            lambda tx: check_answer(
+                tx, visit.requester, visit.reach, member_id, field=field, text=text
+            )
+        )
+    except (Invalid, FrontdeskError) as error:
+        if isinstance(error, NotFound):
+            raise
+        return await _person_page(visit, status=422, message=_said(error))
+    return await _person_page(visit, checked=(field, answer))
+
+
+@PAGES.post(_PERSON + "/open", for_=Right.RECORD_OPEN)
+async def open_person(visit: Visit) -> Response:
+    """Open the record in this session, for 15 minutes, for a reason and a case."""
+    session = visit.session
+    opening = Opening(
+        visit.id_of("member_id", of="eligible member"),
+        visit.form.word("reason", OpeningReason),
+        visit.form.text("case"),
+        _session_id(visit),
+        has_fresh_factor=session is not None and session.is_fresh(visit.now),
+    )
+    try:
+        opened = await visit.app.write(
+            lambda tx: open_record(tx, visit.requester, visit.reach, opening)
+        )
+    except FreshFactorNeeded:
+        raise NotFresh from None
+    except Invalid as error:
+        return await _person_page(visit, status=422, message=_said(error))
+    return frame.go_to(_path(visit, opened.member_id))
+
+
+@PAGES.post(_PERSON + "/resend", for_=Right.INVITATION_SEND)
+async def resend(visit: Visit) -> Response:
+    """Send the invitation again, to the person's present address."""
+    return await _mend(visit, mending.resend)
+
+
+@PAGES.post(_PERSON + "/unblock", for_=Right.INVITATION_SEND)
+async def unblock(visit: Visit) -> Response:
+    """Lift a bounce of the address and send again."""
+    is_support = Role.SUPPORT in visit.user.roles
+    reach = EVERY if is_support else visit.reach
+    return await _mend(
+        visit, lambda *given: mending.unblock_and_resend(*given, lift_within=reach)
+    )
+
+
+@PAGES.post(_PERSON + "/cancel", for_=Right.INVITATION_SEND)
+async def cancel(visit: Visit) -> Response:
+    """Cancel an invitation that has not left yet."""
+    return await _mend(visit, mending.cancel)
+
+
+async def _mend(visit: Visit, mend: Callable[..., None]) -> Response:
+    """Do something about the person's invitation; say on the page why it can't be done."""
+    member_id = visit.id_of("member_id", of="eligible member")
+
+    def work(tx: Tx) -> None:
+        mend(tx, visit.reach, member_id, visit.requester)
+
+    try:
+        await visit.app.write(work)
+    except NotFound:
+        raise
+    except FrontdeskError as error:
+        return await _person_page(visit, status=409, message=_said(error))
+    return frame.go_to(_path(visit, member_id))
+
+
+def _path(visit: Visit, member_id: int) -> str:
+    return f"/console/accounts/{visit.account}/people/{member_id}"
+
+
+def _session_id(visit: Visit) -> int:
+    if visit.session is None:
+        raise LookupError("this page is shown to signed-in users only")
+    return visit.session.id
+
+
+def _said(error: FrontdeskError) -> str:
+    """The error as a sentence: the rules of its fields, else its detail."""
+    rules = [f"{fault.field}: {fault.message}." for fault in error.faults]
+    return " ".join(rules) or error.detail
