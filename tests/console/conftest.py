@@ -13,6 +13,7 @@ from frontdesk.users.model import ACCOUNT_ROLES, NewUser, Role
 from tests.conftest import SetClock
 from tests.console.browsing import ORIGIN, Browser
 from tests.factories import Customer, make_customer
+from tests.files.loading import Desk
 
 SignIn = Callable[..., Browser]
 
@@ -55,3 +56,11 @@ def sign_in(
 @pytest.fixture
 def other_account(db: Database) -> int:
     return make_customer(db, name="Other Health").account_id
+
+
+@pytest.fixture
+def desk(db: Database, customer: Customer, clock: SetClock) -> Desk:
+    """Hands in files as the customer's API client."""
+    made = Desk(db, customer, clock)
+    made.client = customer.client_id
+    return made

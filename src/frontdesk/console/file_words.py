@@ -2,7 +2,7 @@
 (pure; docs/console.md, Files, has the table).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from frontdesk import codes
@@ -26,15 +26,6 @@ class Number(NamedTuple):
     value: int
     label: str
     list: str | None
-
-
-class FaultGroup(NamedTuple):
-    """The lines of a report with one code: how many, the rule that they break, and what to do."""
-
-    code: str
-    lines: int
-    rule: str
-    remedy: str
 
 
 # Why a file is held, after "Held: "; {} is the number that the brake counted.
@@ -202,20 +193,30 @@ def held_for(file: EligibilityFile) -> str:
 def numbers_of(file: EligibilityFile) -> list[Number]:
     """The numbers of the file, those that people ask for first first, without zeros."""
     counts = file.counts
-    labels = LABELS | (_DRY_RUN_LABELS if file.dry_run else {})
     is_listed_as_loss = model.WOULD_LOSE in counts
     return [
-        Number(counts[word], labels[word], word)
+        Number(counts[word], label_of(file, word), word)
         for word in _ORDER
         if counts.get(word) and not (word == model.LOST and is_listed_as_loss)
     ]
 
 
+def label_of(file: EligibilityFile, word: str) -> str:
+    """The label of a count of this file."""
+    if file.state is FileState.HELD and word == model.GAINED:
+        return "would gain access"
+    return _DRY_RUN_LABELS.get(word, LABELS[word]) if file.dry_run else LABELS[word]
+
+
 def short_numbers(file: EligibilityFile) -> list[Number]:
-    """The four numbers of a file in a list of files: created, changed, lost, refused."""
+    """The numbers of a file in a list of files: created, changed, lost, refused; of a held one the
+    first of its numbers.
+    """
     counts = file.counts
+    if file.state is FileState.HELD:
+        return numbers_of(file)[:4]
     changed = sum(counts.get(word, 0) for word in model.CHANGED if word != "created")
-    lost = counts.get(model.LOST, 0) or counts.get(model.WOULD_LOSE, 0)
+    lost = counts.get(model.LOST, 0)
     return [
         Number(counts.get("created", 0), "created", "created"),
         Number(changed, "changed", None),
@@ -224,33 +225,30 @@ def short_numbers(file: EligibilityFile) -> list[Number]:
     ]
 
 
-def fault_groups(file: EligibilityFile) -> list[FaultGroup]:
-    """The file's faults and warnings by code, the most frequent first."""
-    groups = [*_groups(file)]
-    return sorted(groups, key=lambda group: (-group.lines, group.code))
+def undo_numbers(file: EligibilityFile) -> list[Number]:
+    """What an undo of the file takes back at most, without zeros."""
+    counts = file.counts
+    made = counts.get("created", 0)
+    lost = counts.get(model.GAINED, 0)
+    changed = sum(counts.get(word, 0) for word in model.CHANGED) - made
+    found = (
+        Number(made, "created: withdrawn, without access", None),
+        Number(changed, "changed: as before", None),
+        Number(counts.get(model.LOST, 0), "lost access: get it back", None),
+        Number(lost, "gained access: lose it", None),
+    )
+    return [number for number in found if number.value]
 
 
-def _groups(file: EligibilityFile) -> Iterator[FaultGroup]:
-    for word, lines in file.codes.items():
-        entry = rule_of(word)
-        rule = entry.sentence if entry else ""
-        remedy = _REMEDIES[entry.remedy] if entry and entry.remedy else ""
-        yield FaultGroup(word, lines, rule, remedy)
-
-
-def rule_of(word: str) -> codes.Code | None:
-    """The entry of a code in a report; None for a word of an older version."""
-    for where in (Where.FAULT, Where.ROW, Where.WARNING):
-        entry = codes.find(where, word)
-        if entry is not None:
-            return entry
-    return None
+def remedy_words(remedy: Remedy | None) -> str:
+    """What a person does about it; "" without a remedy."""
+    return "" if remedy is None else _REMEDIES[remedy]
 
 
 def remedy_of(file: EligibilityFile) -> str:
     """What to do about the problem of a failed file; "" without a remedy."""
     entry = codes.find(Where.FILE, (file.problem or {}).get("code", ""))
-    return _REMEDIES[entry.remedy] if entry and entry.remedy else ""
+    return remedy_words(entry.remedy if entry else None)
 
 
 def joined(names: Sequence[str], word: str = "and") -> str:

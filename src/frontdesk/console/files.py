@@ -6,13 +6,7 @@ from typing import NamedTuple
 from frontdesk import codes
 from frontdesk.console.actors import names_of
 from frontdesk.console.door import Pages
-from frontdesk.console.file_words import (
-    Number,
-    StateWords,
-    short_numbers,
-    state_words,
-    title_of,
-)
+from frontdesk.console.file_words import Number, StateWords, short_numbers, state_words, title_of
 from frontdesk.console.live import show_live
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
@@ -151,9 +145,7 @@ def _name_of(file: EligibilityFile) -> str:
     return file.file_name or title_of(file)
 
 
-def _sections(
-    tx: Tx, visit: Visit, rows: _Rows, selection: Selection, base: str
-) -> list[Section]:
+def _sections(tx: Tx, visit: Visit, rows: _Rows, selection: Selection, base: str) -> list[Section]:
     found = overview.read_overview(tx, visit.account, now=visit.now)
     more_held = selection.path(base, state=FileState.HELD.value)
     more_failed = selection.path(base, state=FileState.FAILED.value)
@@ -171,7 +163,11 @@ def _sections(
     return [
         Section("Needs you", rows.of(needs), "No file needs you.", more, more_text),
         Section(
-            "Running", rows.of(found.under_way), "No file waits or runs.", under_way, "All that wait"
+            "Running",
+            rows.of(found.under_way),
+            "No file waits or runs.",
+            under_way,
+            "All that wait",
         ),
         Section(
             "30 days",
@@ -185,9 +181,7 @@ def _sections(
 
 def _read_page(tx: Tx, visit: Visit, selection: Selection) -> FilePage:
     if selection.state is None and selection.plan_id is None:
-        return overview.read_ended(
-            tx, visit.account, before_id=selection.before_id, now=visit.now
-        )
+        return overview.read_ended(tx, visit.account, before_id=selection.before_id, now=visit.now)
     return overview.read_page(
         tx,
         Reach.of(visit.account),

@@ -52,9 +52,7 @@ async def search(visit: Visit) -> Response:
     """
     try:
         by = _find_by(visit)
-        found = await visit.app.ask(
-            lambda tx: search_people(tx, visit.reach, by, now=visit.now)
-        )
+        found = await visit.app.ask(lambda tx: search_people(tx, visit.reach, by, now=visit.now))
     except Invalid as error:
         rules = "; ".join(f"{fault.field}: {fault.message}" for fault in error.faults)
         return _search_page(visit, message=rules, status=422)
@@ -103,12 +101,7 @@ async def show_person(visit: Visit) -> Response:
     return await _person_page(visit)
 
 
-async def _person_page(
-    visit: Visit,
-    *,
-    status: int = 200,
-    **said: Any,
-) -> Response:
+async def _person_page(visit: Visit, *, status: int = 200, **said: Any) -> Response:
     """`said`: what the page says of the last form: `message`, `checked`."""
     member_id = visit.id_of("member_id", of="eligible member")
     session_id = _session_id(visit)
@@ -185,9 +178,7 @@ async def unblock(visit: Visit) -> Response:
     """Lift a bounce of the address and send again."""
     is_support = Role.SUPPORT in visit.user.roles
     reach = EVERY if is_support else visit.reach
-    return await _mend(
-        visit, lambda *given: mending.unblock_and_resend(*given, lift_within=reach)
-    )
+    return await _mend(visit, lambda *given: mending.unblock_and_resend(*given, lift_within=reach))
 
 
 @PAGES.post(_PERSON + "/cancel", for_=Right.INVITATION_SEND)

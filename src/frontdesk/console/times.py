@@ -39,6 +39,12 @@ class Times:
         local = moment.astimezone(self._zone)
         return _element(moment, local.strftime("%H:%M:%S"), local.strftime("%Y-%m-%d %H:%M:%S %Z"))
 
+    def minute(self, moment: datetime) -> str:
+        """`09:41`, or `Nov 27 09:41` on another day, for a sentence."""
+        local = moment.astimezone(self._zone)
+        is_today = local.date() == self._now.astimezone(self._zone).date()
+        return local.strftime("%H:%M" if is_today else "%b %-d %H:%M")
+
     def ago(self, moment: datetime | None) -> Markup:
         """`6 h`, `20 min`: how long ago, with the time itself as title; "" for None."""
         if moment is None:

@@ -6,6 +6,9 @@ limits are counted over all users and processes. The types are in `model`.
 """
 
 from frontdesk.disclosures.checks import check_answer as check_answer
+from frontdesk.disclosures.file_names import find_names_opening as find_names_opening
+from frontdesk.disclosures.file_names import open_names as open_names
+from frontdesk.disclosures.file_names import read_names as read_names
 from frontdesk.disclosures.opened import find_opening as find_opening
 from frontdesk.disclosures.opened import open_record as open_record
 from frontdesk.disclosures.opened import read_opened as read_opened

@@ -1,4 +1,4 @@
-"""The table of disclosures."""
+"""The tables of disclosures."""
 
 import sqlalchemy as sa
 
@@ -17,4 +17,15 @@ disclosures = sa.Table(
     *required(UtcTime(), "at"),
     sa.Index("ix_disclosures_member_id_at", "member_id", "at"),
     sa.Index("ix_disclosures_actor_at", "actor", "at"),
+)
+
+# Of the last 15 minutes; the audit trail keeps them for good. Each new row deletes old ones.
+opened_names = sa.Table(
+    "opened_names",
+    metadata,
+    *key(Id, "id"),
+    *required(Id, "file_id", "session_id"),
+    *required(sa.String(64), "actor"),
+    *required(UtcTime(), "at"),
+    sa.Index("ix_opened_names_file_id_session_id", "file_id", "session_id"),
 )

@@ -331,6 +331,21 @@ def undo_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.Eligibi
     nothing to undo, or the file was undone as often as it may be.
     """
     file = get_file(tx, key, lock=True)
+    refuse_undo(tx, file)
+    undo = store.insert_file(
+        tx,
+        requester,
+        account_id=file.account_id,
+        plan_id=file.plan_id,
+        undoes_id=file.id,
+        state=model.FileState.WAITING,
+    )
+    audit.record_action(tx, requester, "file.undo_asked", undo.account_id, undo.id, undoes=file.id)
+    return undo
+
+
+def refuse_undo(tx: Tx, file: model.EligibilityFile) -> None:
+    """Raises WrongState if the file can't be undone now, as `undo_file`."""
     if file.dry_run:
         raise model.WrongState("The file was a dry run: it has changed nothing.")
     if file.state not in (model.FileState.DONE, model.FileState.FAILED, model.FileState.CANCELLED):
@@ -354,16 +369,6 @@ def undo_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.Eligibi
             f"Undo file {undos[-1]} instead."
         )
     _refuse_endless_undo(tx, file)
-    undo = store.insert_file(
-        tx,
-        requester,
-        account_id=file.account_id,
-        plan_id=file.plan_id,
-        undoes_id=file.id,
-        state=model.FileState.WAITING,
-    )
-    audit.record_action(tx, requester, "file.undo_asked", undo.account_id, undo.id, undoes=file.id)
-    return undo
 
 
 def _refuse_endless_undo(tx: Tx, file: model.EligibilityFile) -> None:

@@ -54,9 +54,7 @@ def read_overview(tx: Tx, account_id: int, *, now: datetime) -> FileOverview:
             more.add(state)
         return page.files
 
-    failed = [
-        file for file in of_state(FileState.FAILED) if file.created_at >= now - FAILED_FOR
-    ]
+    failed = [file for file in of_state(FileState.FAILED) if file.created_at >= now - FAILED_FOR]
     if len(failed) < MOST_SHOWN:
         more.discard(FileState.FAILED)
     found = read_ended(tx, account_id, before_id=None, now=now)
