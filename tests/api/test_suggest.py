@@ -13,13 +13,13 @@ from urllib.parse import quote
 
 import pytest
 
-from frontdesk.api import suggesting
 from frontdesk.api.eligibility_files import SAMPLE_BYTES
-from frontdesk.api.suggesting import suggest_apart
 from frontdesk.app import App
 from frontdesk.db import Database
 from frontdesk.errors import Unavailable
 from frontdesk.formats.model import Unreadable
+from frontdesk.mapping.suggest import apart
+from frontdesk.mapping.suggest.apart import suggest_apart
 from tests.api.conftest import Files, Trail, codes
 from tests.api.mappings import put
 from tests.factories import make_customer
@@ -149,7 +149,7 @@ def test_a_file_that_cannot_be_read_or_takes_too_long_is_refused(
     unreadable = {b"": "empty", b"1,Robin\n2,Lee\n": "no_header", b"PK\x03\x04rest": "bad_workbook"}
     for content, code in (*unreadable.items(), (hr_export(), "too_large")):
         if code == "too_large":
-            monkeypatch.setattr(suggesting, "SECONDS", 0.01)
+            monkeypatch.setattr(apart, "SECONDS", 0.01)
         with pytest.raises(Unreadable) as caught:
             asked(content)
         assert caught.value.code == code
@@ -174,9 +174,9 @@ def test_a_limit_that_is_met_refuses_the_file(
 
 
 LARGE = f"""
-from frontdesk.api import suggesting
-suggesting.suggest_mapping = lambda *_, **__: bytearray({4 * suggesting.MEMORY_BYTES})
-suggesting.main()
+from frontdesk.mapping.suggest import apart
+apart.suggest_mapping = lambda *_, **__: bytearray({4 * apart.MEMORY_BYTES})
+apart.main()
 """
 
 

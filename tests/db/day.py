@@ -4,6 +4,7 @@ of upkeep.
 
 import io
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -42,9 +43,11 @@ from frontdesk.errors import NotFound
 from frontdesk.events import claim_due, pass_over
 from frontdesk.events.delivery import Progress, save
 from frontdesk.files.actions import get_file
+from frontdesk.files.approvers import find_obstacle
 from frontdesk.files.claims import RunOptions
 from frontdesk.files.faults import group_faults
 from frontdesk.files.model import FileKey
+from frontdesk.files.store import set_file_settings
 from frontdesk.files.turns import FileTurns
 from frontdesk.installation import build_asgi
 from frontdesk.invitations.protocol import DeliveryContext, expire_leases
@@ -344,6 +347,11 @@ class Installation:
         for listed in ("outcome=would_end", "outcome=lost", "code=ended_by_absence"):
             assert '"would_end"' in self.api.get(f"{report}&{listed}").text
         ended = self.db.ask(lambda tx: get_file(tx, FileKey(file["id"])))
+        with self.db.write() as tx:
+            set_file_settings(tx, self.customer.account_id, second_approver=True)
+            assert find_obstacle(tx, ended, self.customer.client_id)
+            assert not find_obstacle(tx, replace(ended, client="cli:ana"), ended.client)
+            set_file_settings(tx, self.customer.account_id, second_approver=False)
         assert [group.code for group in self.db.ask(lambda tx: group_faults(tx, ended))]
         for listed in ("outcome=warned", "outcome=unchanged", "outcome=gained", "external_id=x"):
             assert self.api.get(f"{report}&{listed}").status_code == 200

@@ -199,7 +199,6 @@ def test_a_column_of_social_security_numbers_is_no_identifier(
     assert (column["fields"] == []) is is_unused
     assert (column["note"] is None) is (is_official or not are_ssns)
     if is_unused:
-        assert column["samples"] == []
         [first, *_] = rows_of(content, mapping=found["mapping"])
         assert (first.values["external_id"], first.values["member_id"]) == (f"E{numbers[0]}",) * 2
     if column["note"]:
@@ -411,3 +410,25 @@ def test_people_in_columns_of_their_own_are_asked_about() -> None:
     assert question["column"] == "Dependent 1 First Name"
     assert "a row for each person" in question["question"]
     assert found["mapping"]["questions"] == {"Dependent 1 First Name": "open"}
+
+
+def test_every_column_tells_its_fill_its_values_and_their_shapes() -> None:
+    header = "Employee ID,Birth Date,Status,Cost Center,Memo\n"
+    rows = [
+        f"E-{n:04d},01/{n % 28 + 1:02d}/1980,{'Active' if n % 3 else 'active'},{n % 4 or ''},\n"
+        for n in range(40)
+    ]
+    columns = {each["column"]: each for each in suggested(header + "".join(rows))["columns"]}
+    told = {name: (each["filled"], each["distinct"]) for name, each in columns.items()}
+    assert told == {
+        "Employee ID": (100, 40),
+        "Birth Date": (100, 28),
+        "Status": (100, 1),
+        "Cost Center": (75, 3),
+        "Memo": (0, 0),
+    }
+    shapes = {name: each["samples"] for name, each in columns.items()}
+    assert shapes["Employee ID"] == ["X-9999"]
+    assert shapes["Birth Date"] == ["99/99/9999"]
+    assert (columns["Cost Center"]["fields"], shapes["Cost Center"]) == ([], ["9"])
+    assert shapes["Memo"] == []

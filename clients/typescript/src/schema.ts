@@ -1077,6 +1077,10 @@ export interface components {
             fields: string[];
             /** @description How sure that is: its name and its values count. */
             confidence: number;
+            /** @description Percent of its cells that have a value. */
+            filled: number;
+            /** @description How many different values these are, in any letter case. */
+            distinct: number;
             /** @description The most frequent shapes of its values: letters are X and x, digits 9. */
             samples: string[];
             /** @description Why it is not used although its name is that of a field. */

@@ -92,6 +92,12 @@ def list_clients(tx: Tx, reach: Reach, *, client_id: str | None = None) -> list[
     return [_client(row) for row in tx.execute(query).mappings()]
 
 
+def client_number(tx: Tx, client_id: str) -> int | None:
+    """The number under which the audit trail has the client; None without such a client."""
+    query = select(api_clients.c.id).where(api_clients.c.client_id == client_id)
+    return tx.execute(query).scalar()
+
+
 def find_client_ids(tx: Tx, clients: Collection[int]) -> dict[int, str]:
     """The public ids of the clients with these database ids."""
     columns = api_clients.c

@@ -16,7 +16,6 @@ from frontdesk import codes
 from frontdesk.access.model import Scope
 from frontdesk.api.envelope import address_with, enveloped, enveloped_page
 from frontdesk.api.paths import Path
-from frontdesk.api.suggesting import suggest_apart
 from frontdesk.app import App
 from frontdesk.codes import Kind
 from frontdesk.db import Tx
@@ -61,6 +60,7 @@ from frontdesk.interface.schema import explained
 from frontdesk.interface.types import files as types
 from frontdesk.interface.types.mapping_rules import Mapping
 from frontdesk.interface.types.mappings import EligibilityMappingSuggestion
+from frontdesk.mapping.suggest.apart import suggest_apart
 from frontdesk.plans import get_plan
 from frontdesk.reach import Reach
 from frontdesk.web.endpoint import record_read, requester_of

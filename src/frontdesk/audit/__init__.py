@@ -5,6 +5,7 @@ from frontdesk.audit.store import AuditQuery as AuditQuery
 from frontdesk.audit.store import Requester as Requester
 from frontdesk.audit.store import entries_about as entries_about
 from frontdesk.audit.store import entries_after as entries_after
+from frontdesk.audit.store import entries_of_secrets as entries_of_secrets
 from frontdesk.audit.store import last_entry_id as last_entry_id
 from frontdesk.audit.store import list_entries as list_entries
 from frontdesk.audit.store import record as record

@@ -148,6 +148,15 @@ def entries_about(tx: Tx, member_id: int) -> list[dict[str, Any]]:
     return sorted(found, key=itemgetter("id"))
 
 
+def entries_of_secrets(tx: Tx, client: int) -> list[tuple[datetime, str]]:
+    """When a secret of the client, by its number, was made, and by which actor; the newest first."""
+    made = _columns.action.in_(("client.created", "client.rotated"))
+    query = select(_columns.id, _columns.at, _columns.actor).where(
+        _columns.subject_id == client, made
+    )
+    return [(at, actor) for _, at, actor in sorted(map(tuple, tx.execute(query)), reverse=True)]
+
+
 def last_entry_id(tx: Tx) -> int:
     """0 while the trail is empty."""
     return tx.execute(select(func.max(_columns.id))).scalar() or 0

@@ -21,6 +21,7 @@ from frontdesk.db import Database, Tx
 from frontdesk.db.engine import write_alone
 from frontdesk.errors import Fault, Invalid, NotFound, RateLimited
 from frontdesk.files import model, store
+from frontdesk.files.approvers import find_obstacle
 from frontdesk.formats.model import FileMode
 from frontdesk.idempotency.model import Once
 from frontdesk.mapping.parser import SECTION_834, parse_mapping
@@ -236,9 +237,14 @@ def find_files(tx: Tx, file_filter: model.FileFilter) -> list[model.EligibilityF
     return store.list_files(tx, file_filter)
 
 
-def approve_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.EligibilityFile:
-    """Let a held file continue as a whole. Raises NotFound; WrongState if it is not held, or is a
-    full file that a newer file overtakes (`overtaken_by`); SecondPersonNeeded (docs/decisions/0092).
+def approve_file(
+    tx: Tx, key: model.FileKey, requester: Requester, *, approves_since: datetime | None = None
+) -> model.EligibilityFile:
+    """Let a held file continue as a whole, for the numbers that it shows. A user of the console has
+    held the right to approve since `approves_since`.
+
+    Raises NotFound; WrongState if it is not held, or is a full file that a newer file overtakes
+    (`overtaken_by`); SecondPersonNeeded (`approvers`).
     """
     file = get_file(tx, key, lock=True)
     if file.state is not model.FileState.HELD:
@@ -254,13 +260,8 @@ def approve_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.Elig
         raise model.WrongState(
             reason, remedy=Remedy.CANCEL_FILE, ids={"plan_id": file.plan_id, "file_id": file.id}
         )
-    if (
-        file.client == requester.actor
-        and store.get_file_settings(tx, file.account_id).second_approver
-    ):
-        raise model.SecondPersonNeeded(
-            "The client or operator that handed the file in can't approve it."
-        )
+    if obstacle := find_obstacle(tx, file, requester.actor, approves_since=approves_since):
+        raise model.SecondPersonNeeded(obstacle)
     audit.record_action(tx, requester, "file.approved", file.account_id, file.id)
     waiting = {"state": model.FileState.WAITING, "approved": True, "problem": None}
     return _decide(tx, file, requester, **waiting)

@@ -117,8 +117,8 @@ class FileFilter:
 
 @dataclass(frozen=True, slots=True)
 class FileSettings:
-    """How files of an account are treated. With `second_approver`, the client or person that handed
-    a held file in can't approve it. A file is held if more than `most_members` of its members, and
+    """How files of an account are treated. With `second_approver`, who handed a held file in can't
+    approve it (files.approvers). A file is held if more than `most_members` of its members, and
     more than `most_percent` of them all, are concerned (files.brakes).
     """
 

@@ -288,6 +288,10 @@ class SuggestedColumn(TypedDict):
     """Fields that the mapping makes of it; none if it is not used."""
     confidence: float
     """How sure that is: its name and its values count."""
+    filled: int
+    """Percent of its cells that have a value."""
+    distinct: int
+    """How many different values these are, in any letter case."""
     samples: list[str]
     """The most frequent shapes of its values: letters are X and x, digits 9."""
     note: str | None

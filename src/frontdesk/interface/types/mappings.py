@@ -44,6 +44,10 @@ class SuggestedColumn(TypedDict):
     confidence: Annotated[
         float, Keywords(minimum=0, maximum=1), "How sure that is: its name and its values count."
     ]
+    filled: Annotated[
+        int, Keywords(minimum=0, maximum=100), "Percent of its cells that have a value."
+    ]
+    distinct: Annotated[Count, "How many different values these are, in any letter case."]
     samples: Annotated[
         list[str],
         Keywords(maxItems=5),

@@ -282,19 +282,23 @@ def _note_on_repeated(sample: Sample, at: int) -> str | None:
 
 
 def _columns(draft: MappingDraft) -> list[dict[str, Any]]:
-    """What is suggested for each column, with masked samples of its values; `note` says why a
-    column is not used although it has the name of a field.
+    """What is suggested for each column, with the percent of its cells that are filled, the number
+    of its distinct values, and their shapes; `note` says why a column is not used although it has the
+    name of a field.
     """
     sample = draft.sample
     real = frozenset(cell.strip() for row in (*sample.rows, *sample.odd_rows) for cell in row)
     columns = []
     for at, name in enumerate(sample.apart):
         uses = draft.uses(at)
+        cells = sample.column(at)
         column = {
             "column": name,
             "fields": [*uses],
             "confidence": max(uses.values(), default=0.0),
-            "samples": masked(sample.column(at), real) if uses else [],
+            "filled": 100 * len(cells) // max(len(sample.rows), 1),
+            "distinct": len({*map(str.casefold, cells)}),
+            "samples": masked(cells, real),
             "note": None if uses else draft.notes.get(at) or _note_on_repeated(sample, at),
         }
         columns.append(column)

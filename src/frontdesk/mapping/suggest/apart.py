@@ -1,4 +1,4 @@
-"""Makes the suggestion for a file that came over HTTP in a process of its own, with limits of
+"""Makes the suggestion for a file that somebody has sent in a process of its own, with limits of
 memory and time.
 
 The process's standard input is the file, which can be sought in; its argument has the options as
@@ -24,7 +24,7 @@ MEMORY_BYTES = 512 * 1024 * 1024
 PROCESSOR_SECONDS = 20
 NICENESS = 10  # the service itself goes first
 SECONDS = 8  # less than an answer may take
-_COMMAND = [sys.executable, "-m", "frontdesk.api.suggesting"]
+_COMMAND = [sys.executable, "-m", "frontdesk.mapping.suggest.apart"]
 _TOO_LARGE = (
     "The file takes too long or too much memory to be looked at. "
     "Send a copy with its first 100 rows."
