@@ -16,8 +16,10 @@ from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
 from frontdesk.errors import FrontdeskError
 from frontdesk.files import actions
+from frontdesk.files.approvers import find_obstacle
 from frontdesk.files.faults import FaultGroup, group_faults
 from frontdesk.files.model import (
+    CHANGED,
     HELD_LISTS,
     EligibilityFile,
     FileKey,
@@ -27,6 +29,7 @@ from frontdesk.files.model import (
 )
 from frontdesk.files.overview import FileView, read_view
 from frontdesk.files.report import ReportCursor, ReportFilter
+from frontdesk.formats.model import FileMode
 from frontdesk.plans import get_plan
 from frontdesk.plans.model import Plan
 from frontdesk.users.directory import users_with
@@ -38,6 +41,7 @@ PAGES = Pages()
 
 _PATH = "/console/accounts/{account_id}/files/{file_id}"
 LONGEST_VERSION = 40
+MOST_APPROVERS = 20  # that are named
 CANCELLABLE = (FileState.WAITING, FileState.RUNNING, FileState.HELD)
 
 Act = Callable[[Tx, FileKey, Requester], EligibilityFile]
@@ -80,7 +84,8 @@ async def cancel_file(visit: Visit) -> Response:
 @PAGES.post(_PATH + "/approve", for_=Right.APPROVE)
 async def approve_file(visit: Visit) -> Response:
     """Approve a held file for the numbers that its page has shown."""
-    return await _decide(visit, actions.approve_file)
+    since = visit.user.held_since(Right.APPROVE)
+    return await _decide(visit, partial(actions.approve_file, approves_since=since))
 
 
 @PAGES.post(_PATH + "/mapping", for_=Right.APPROVE)
@@ -188,7 +193,7 @@ def _read(tx: Tx, visit: Visit) -> FilePage:
         view=view,
         plan=get_plan(tx, visit.reach, file.plan_id),
         names=names_of(tx, actors, visit.reach, visit.user),
-        groups=group_faults(tx, file, first=1) if is_settled else (),
+        groups=_faults(tx, file) if is_settled else (),
         approval=approval,
         held_list=held_list,
         held_rows=held_rows,
@@ -196,19 +201,39 @@ def _read(tx: Tx, visit: Visit) -> FilePage:
     )
 
 
+def _faults(tx: Tx, file: EligibilityFile) -> list[FaultGroup]:
+    """The faults by code, without the lists for which a file is held: those are numbers of it."""
+    groups = group_faults(tx, file, first=1)
+    return [group for group in groups if not _is_of_list(group)]
+
+
+def _is_of_list(group: FaultGroup) -> bool:
+    return any(line.outcome in HELD_LISTS for line in group.first)
+
+
 def _can_be_undone(tx: Tx, file: EligibilityFile) -> bool:
     with suppress(WrongState):
         actions.refuse_undo(tx, file)
-        return file.rows_done > 0
+        return any(file.counts.get(word) for word in CHANGED)
     return False
 
 
 def _approval(tx: Tx, visit: Visit, file: EligibilityFile) -> Approval:
-    approvers = users_with(tx, Right.APPROVE, file.account_id)
-    why_not = ""
+    """Who may approve the held file, and why the reader may not."""
+
+    def obstacle(user: User) -> str:
+        since = user.held_since(Right.APPROVE)
+        return find_obstacle(tx, file, user.actor, approves_since=since)
+
+    holders = users_with(tx, Right.APPROVE, file.account_id)[:MOST_APPROVERS]
+    approvers = [user for user in holders if file.needs_mapping or not obstacle(user)]
     if not visit.user.may(Right.APPROVE, visit.account_id):
-        why_not = "your roles do not allow it"
-    return Approval(approvers, why_not)
+        return Approval(approvers, "Your roles do not allow it.")
+    if file.needs_mapping:
+        return Approval(approvers, "")
+    if file.mode is not FileMode.CHANGE and (reason := actions.overtaken_by(tx, file)):
+        return Approval((), reason)
+    return Approval(approvers, obstacle(visit.user))
 
 
 def _overtaken_words(visit: Visit, page: FilePage) -> str:

@@ -104,7 +104,7 @@ async def list_files(visit: Visit) -> Response:
         states=STATES,
         first_page=first,
         next_page=next_page,
-        has_files=any(section.rows for section in sections),
+        has_files=any(section.rows or section.more for section in sections),
         may_write=visit.user.may(Right.FILES_WRITE, visit.account_id),
     )
 
