@@ -51,7 +51,9 @@ def test_files_are_sorted_by_what_they_need(
     browser = sign_in(Role.VIEWER).open(list_path(customer))
     needs = section(browser, "Needs you")
     assert needs.index("gold-11-28.csv") < needs.index("census.xlsx")
-    assert "Held: 30 people would lose access gold-11-28.csv Example Health Plan 0 Benefits" in needs
+    assert (
+        "Held: 30 people would lose access gold-11-28.csv Example Health Plan 0 Benefits" in needs
+    )
     assert "30 would lose access 60 min" not in needs
     assert "30 would lose access 1 h" in needs
     assert "Failed census.xlsx" in needs
@@ -130,7 +132,9 @@ def test_the_address_selects_a_state_and_a_plan(
     assert f'{list_path(customer)}?plan={plan}">All states' in browser.page
 
 
-@pytest.mark.parametrize("query", ["state=odd", "plan=x", "before=-1", "before=99999999999999999999"])
+@pytest.mark.parametrize(
+    "query", ["state=odd", "plan=x", "before=-1", "before=99999999999999999999"]
+)
 def test_an_address_that_selects_nothing_sensible_is_refused(
     sign_in: SignIn, customer: Customer, query: str
 ) -> None:
