@@ -64,3 +64,9 @@ def desk(db: Database, customer: Customer, clock: SetClock) -> Desk:
     made = Desk(db, customer, clock)
     made.client = customer.client_id
     return made
+
+
+@pytest.fixture
+def other(db: Database, clock: SetClock) -> Desk:
+    """The desk of another account."""
+    return Desk(db, make_customer(db, name="Other Health"), clock)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from frontdesk.db import Database
-from frontdesk.files import set_file_settings
-from frontdesk.files.model import EligibilityFile
+from frontdesk.files import set_file_settings, store
+from frontdesk.files.model import EligibilityFile, FileState, FileStep
 from frontdesk.users.model import Role
 from tests.conftest import SetClock
 from tests.console.browsing import Browser
@@ -33,7 +33,7 @@ def buttons(browser: Browser) -> list[str]:
 
 
 def text_of(browser: Browser) -> str:
-    [main] = re.findall(r"<main.*</main>", browser.page, re.S)
+    [main] = re.findall(r"<main.*</main>", browser.page, re.DOTALL)
     return " ".join(re.sub("<[^>]+>", " ", main).split())
 
 
@@ -148,7 +148,7 @@ def test_who_can_approve_and_why_you_cannot(
     assert "You can't: You may approve files that came a day or more after" in text_of(late)
     clock.advance(-2 * DAY)  # the sessions of the others still last
     page = text_of(editor.open(path_of(held)))
-    assert "Ana Ruiz can approve, last here Nov 20 12:00, invited by" in page
+    assert "Ana Ruiz can approve, last here Nov 20 12:00 , invited by" in page
     assert page.count("can approve") == 1
     assert "You can't: The client, user or operator that handed the file in" in page
     assert buttons(editor) == ["cancel"]
@@ -226,7 +226,7 @@ def test_a_file_that_is_held_again_is_shown_again(
     browser = sign_in(Role.APPROVER).open(path)
     fields = browser.form(path + "/approve")
     with db.write() as tx:
-        tx.exec_driver_sql(f"UPDATE eligibility_files SET epoch = epoch + 1 WHERE id = {held.id}")
+        store.change_file(tx, held.id, epoch=held.epoch + 1)
     browser.post(path + "/approve", fields)
     assert (browser.status, desk.reread(held).state) == (409, "held")
     browser.send(path + "/approve")
@@ -313,10 +313,8 @@ def test_what_waits_or_runs_is_cancelled_whatever_its_progress(
     browser = sign_in(Role.EDITOR).open(path)
     assert "Waiting since" in text_of(browser)
     with db.write() as tx:
-        tx.exec_driver_sql(
-            "UPDATE eligibility_files SET state = 'running', epoch = 7, step = 'apply', "
-            f"rows_total = 120000, rows_done = 48200 WHERE id = {file.id}"
-        )
+        runs = {"state": FileState.RUNNING, "step": FileStep.APPLY, "epoch": 7}
+        store.change_file(tx, file.id, **runs, rows_total=120_000, rows_done=48_200)
     fields = browser.form(path + "/cancel")
     assert "Applying since" in text_of(browser.open(path))
     assert "48,200 of 120,000 rows" in text_of(browser)

@@ -25,7 +25,9 @@ def list_path(customer: Customer) -> str:
 
 def section(browser: Browser, name: str) -> str:
     """The text of a part of the page, without its tags."""
-    found = re.search(rf"<h2>{name}</h2>(.*?)(?:<h2>|<div class=.end|</main>)", browser.page, re.S)
+    found = re.search(
+        rf"<h2>{name}</h2>(.*?)(?:<h2>|<div class=.end|</main>)", browser.page, re.DOTALL
+    )
     assert found, name
     return " ".join(re.sub("<[^>]+>", " ", found[1]).split())
 

@@ -14,7 +14,7 @@ from frontdesk.console.file_people import RowList, members_of, read_list
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
 from frontdesk.disclosures import find_names_opening, open_names, read_names
-from frontdesk.disclosures.model import NamesNotOpen, NamesOpening, OpeningReason
+from frontdesk.disclosures.model import FileNames, NamesNotOpen, OpeningReason
 from frontdesk.eligibility.model import StatedPerson
 from frontdesk.errors import Fault, Invalid
 from frontdesk.files import actions
@@ -63,12 +63,13 @@ async def list_rows(visit: Visit) -> Response:
 async def show_names(visit: Visit) -> Response:
     """Open the names in the lists of the file for this session: for a reason, for 15 minutes."""
     selection = _selection(visit.form.text("list"), visit.form.text("code"))
-    file_id = _key_of(visit).id
     try:
         reason = visit.form.word("reason", OpeningReason)
         case = visit.form.text("case", longest=CASE_LENGTH)
-        opening = NamesOpening(file_id, reason, case, _session_id(visit))
-        await visit.app.write(lambda tx: open_names(tx, visit.requester, visit.reach, opening))
+        names = _names_of(visit)
+        await visit.app.write(
+            lambda tx: open_names(tx, visit.requester, visit.reach, names, reason, case)
+        )
     except Invalid as error:
         return await _show(visit, selection=selection, refusal=error)
     return frame.go_to(_address(visit, selection, ReportCursor()))
@@ -112,9 +113,7 @@ def _read(tx: Tx, visit: Visit, selection: ReportFilter, after: ReportCursor) ->
     file = actions.get_file(tx, _key_of(visit))
     until = None
     if visit.user.may(Right.FILE_NAMES, visit.account_id):
-        until = find_names_opening(
-            tx, file.id, actor=visit.user.actor, session_id=_session_id(visit), now=visit.now
-        )
+        until = find_names_opening(tx, _names_of(visit), actor=visit.user.actor, now=visit.now)
     found = read_list(tx, file, selection, after=after, now=visit.now)
     return ListPage(file, get_plan(tx, visit.reach, file.plan_id), found, until, {})
 
@@ -128,9 +127,8 @@ async def _with_names(visit: Visit, page: ListPage) -> ListPage:
         read_names,
         requester=visit.requester,
         reach=visit.reach,
-        file_id=page.file.id,
+        names=_names_of(visit),
         member_ids=ids,
-        session_id=_session_id(visit),
     )
     try:
         return page._replace(names=await visit.app.write(read))
@@ -175,10 +173,10 @@ def _address(visit: Visit, selection: ReportFilter, after: ReportCursor) -> str:
     return f"{_path_of(visit)}/rows?{'&'.join(pairs)}"
 
 
-def _session_id(visit: Visit) -> int:
+def _names_of(visit: Visit) -> FileNames:
     if visit.session is None:
         raise LookupError("names are opened by signed-in users")
-    return visit.session.id
+    return FileNames(_key_of(visit).id, visit.session.id)
 
 
 def _key_of(visit: Visit) -> FileKey:

@@ -2,7 +2,6 @@
 (pure; docs/console.md, Files, has the table).
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from frontdesk import codes
@@ -141,24 +140,26 @@ def state_words(file: EligibilityFile, *, is_undone: bool = False) -> StateWords
 
 
 def _state_words(file: EligibilityFile, *, is_undone: bool) -> tuple[str, str]:
-    state = file.state
-    refused = file.counts.get(model.REFUSED, 0)
-    if state is FileState.RECEIVING:
-        return "plain", "arriving"
-    if state is FileState.WAITING:
-        return "plain", _waiting_words(file)
-    if state is FileState.RUNNING:
-        return "plain", _running_words(file)
-    if state is FileState.HELD:
-        return "warn", f"held: {held_for(file)}"
-    if state is FileState.FAILED:
-        return "bad", "failed"
-    if state is FileState.CANCELLED:
-        return "plain", "cancelled, and undone" if is_undone else "cancelled"
+    if file.state is FileState.DONE:
+        return _done_words(file, is_undone=is_undone)
+    words = {
+        FileState.RECEIVING: ("plain", "arriving"),
+        FileState.WAITING: ("plain", _waiting_words(file)),
+        FileState.RUNNING: ("plain", _running_words(file)),
+        FileState.HELD: ("warn", f"held: {held_for(file)}"),
+        FileState.FAILED: ("bad", "failed"),
+        FileState.CANCELLED: ("plain", "cancelled"),
+    }
+    tone, text = words[file.state]
+    return tone, f"{text}, and undone" if is_undone else text
+
+
+def _done_words(file: EligibilityFile, *, is_undone: bool) -> tuple[str, str]:
     if is_undone:
         return "plain", "undone"
     if file.needs_approval:
         return "warn", f"it would be held: {held_for(file)}"
+    refused = file.counts.get(model.REFUSED, 0)
     if refused:
         return "warn", f"done, {refused:,} {'row' if refused == 1 else 'rows'} refused"
     return "good", "done"
@@ -249,10 +250,3 @@ def remedy_of(file: EligibilityFile) -> str:
     """What to do about the problem of a failed file; "" without a remedy."""
     entry = codes.find(Where.FILE, (file.problem or {}).get("code", ""))
     return remedy_words(entry.remedy if entry else None)
-
-
-def joined(names: Sequence[str], word: str = "and") -> str:
-    """`Ana`, `Ana and Tom`, `Ana, Tom and Mia`."""
-    if len(names) < 2:
-        return "".join(names)
-    return f"{', '.join(names[:-1])} {word} {names[-1]}"

@@ -11,9 +11,10 @@ from frontdesk.db import Tx
 from frontdesk.disclosures import store
 from frontdesk.disclosures.model import (
     OPEN_TIME,
+    FileNames,
     NamesNotOpen,
-    NamesOpening,
     OpenedNames,
+    OpeningReason,
     counted_times,
 )
 from frontdesk.disclosures.opened import check_case
@@ -25,15 +26,17 @@ from frontdesk.reach import Reach
 from frontdesk.text import stored_time
 
 
-def open_names(tx: Tx, requester: Requester, reach: Reach, opening: NamesOpening) -> datetime:
+def open_names(
+    tx: Tx, requester: Requester, reach: Reach, names: FileNames, reason: OpeningReason, case: str
+) -> datetime:
     """Open the names in the lists of a file for a session; returns until when, 15 minutes from now.
     The trail records the reason and the case number (`file.names_opened`). Raises NotFound; Invalid
     as `check_case`.
     """
-    check_case(opening.case)
-    file = get_file(tx, FileKey(opening.file_id, reach))
+    check_case(case)
+    file = get_file(tx, FileKey(names.file_id, reach))
     now = requester.now
-    opened = OpenedNames(file.id, requester.actor, opening.session_id, now)
+    opened = OpenedNames(file.id, requester.actor, names.session_id, now)
     store.add_opened_names(tx, opened, counted_times(now, OPEN_TIME))
     until = now + OPEN_TIME
     audit.record_action(
@@ -42,42 +45,32 @@ def open_names(tx: Tx, requester: Requester, reach: Reach, opening: NamesOpening
         "file.names_opened",
         file.account_id,
         file.id,
-        reason=opening.reason.value,
-        case=opening.case,
-        session=opening.session_id,
+        reason=reason.value,
+        case=case,
+        session=names.session_id,
         until=stored_time(until),
     )
     return until
 
 
-def find_names_opening(
-    tx: Tx, file_id: int, *, actor: str, session_id: int, now: datetime
-) -> datetime | None:
-    """Until when the names of the file are open to the user in the session; None if they are
-    covered. A new session of SQLite may have the id of one that ended, so the user counts too.
+def find_names_opening(tx: Tx, names: FileNames, *, actor: str, now: datetime) -> datetime | None:
+    """Until when the names are open to the user in the session; None if they are covered. A new
+    session of SQLite may have the id of one that ended, so the user counts too.
     """
-    opened = store.find_opened_names(tx, file_id, session_id, counted_times(now, OPEN_TIME))
+    opened = store.find_opened_names(tx, *names, counted_times(now, OPEN_TIME))
     if opened is None or opened.actor != actor:
         return None
     return opened.at + OPEN_TIME
 
 
 def read_names(
-    tx: Tx,
-    requester: Requester,
-    reach: Reach,
-    file_id: int,
-    member_ids: Collection[int],
-    *,
-    session_id: int,
+    tx: Tx, requester: Requester, reach: Reach, names: FileNames, member_ids: Collection[int]
 ) -> dict[int, StatedPerson]:
     """The names and birth dates of people in a list of the file. The trail records each page
     (`file.names_read`) with their number. Raises NotFound, and NamesNotOpen.
     """
-    file = get_file(tx, FileKey(file_id, reach))
-    now = requester.now
-    until = find_names_opening(tx, file.id, actor=requester.actor, session_id=session_id, now=now)
-    if until is None:
+    file = get_file(tx, FileKey(names.file_id, reach))
+    if find_names_opening(tx, names, actor=requester.actor, now=requester.now) is None:
         raise NamesNotOpen
     audit.record_action(
         tx,
@@ -85,7 +78,7 @@ def read_names(
         "file.names_read",
         file.account_id,
         file.id,
-        session=session_id,
+        session=names.session_id,
         people=len(member_ids),
     )
     return list_names(tx, file.account_id, member_ids)

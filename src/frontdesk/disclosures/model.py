@@ -73,12 +73,10 @@ class Opening(NamedTuple):
     has_fresh_factor: bool = False
 
 
-class NamesOpening(NamedTuple):
-    """A user opens the names in the lists of a file: why, for which case, and in which session."""
+class FileNames(NamedTuple):
+    """The names in the lists of a file, as a session sees them."""
 
     file_id: int
-    reason: OpeningReason
-    case: str
     session_id: int
 
 
