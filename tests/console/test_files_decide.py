@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from html import unescape
 from typing import Any
 
 import pytest
@@ -34,7 +35,7 @@ def buttons(browser: Browser) -> list[str]:
 
 def text_of(browser: Browser) -> str:
     [main] = re.findall(r"<main.*</main>", browser.page, re.DOTALL)
-    return " ".join(re.sub("<[^>]+>", " ", main).split())
+    return " ".join(unescape(re.sub("<[^>]+>", " ", main)).split())
 
 
 def want_second_person(db: Database, customer: Customer) -> None:
