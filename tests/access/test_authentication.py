@@ -7,6 +7,7 @@ from sqlalchemy import func, select
 
 from frontdesk.access import authentication
 from frontdesk.access.authentication import Recognised, note_use, recognise_client, seconds_limited
+from frontdesk.access.guessing import LONGEST_WINDOW
 from frontdesk.access.tables import failed_attempts
 from frontdesk.db import Database
 from frontdesk.errors import RateLimited
@@ -123,8 +124,8 @@ def test_what_no_longer_counts_is_cleared_away_by_later_failures(
     for n in range(8):
         guessed = (f"guess-{n}", f"guess-{n}-b", f"guess-{n}-c")
         caller.fail(PER_ADDRESS, *guessed, address=f"203.0.113.{n}")
-        caller.clock.advance(WINDOW / 4)
-    # Four rounds are less than five minutes old, and one more may be half cleared away.
+        caller.clock.advance(LONGEST_WINDOW.total_seconds() / 4)
+    # Four rounds are less than an hour old, and one more may be half cleared away.
     assert row_count(db) <= 5 * 2 * PER_ADDRESS
 
 

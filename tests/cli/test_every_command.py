@@ -29,6 +29,7 @@ GROUPS = {
     "account": "create list limit time-zone collisions suspend resume close quota",
     "provider-group": "create list",
     "client": "create list rotate revoke secrets revoke-secret revoke-tokens",
+    "user": "invite list show roles end reset sessions",
     "plan": "create list show set",
     "deliverability": "check set show",
     "duty": "on off list",

@@ -1,16 +1,14 @@
 """Users of every role, and browsers that are signed in as them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from starlette.testclient import TestClient
 
-from frontdesk.app import App
 from frontdesk.db import Database
-from frontdesk.installation import build_asgi
 from frontdesk.users.demo import create_demo_user
 from frontdesk.users.model import ACCOUNT_ROLES, NewUser, Role
-from tests.conftest import SetClock
+from tests.conftest import Api, SetClock
 from tests.console.browsing import ORIGIN, Browser
 from tests.factories import Customer, make_customer
 from tests.files.loading import Desk
@@ -19,17 +17,15 @@ SignIn = Callable[..., Browser]
 
 
 @pytest.fixture
-def browsers(app: App) -> Iterator[Callable[[], Browser]]:
-    """Opens browsers, each with cookies of its own."""
-    asgi = build_asgi(app)
-    with TestClient(asgi, base_url=ORIGIN) as first:
+def browsers(api: Api) -> Callable[[], Browser]:
+    """Opens browsers of the service behind `api`, each with cookies of its own."""
 
-        def open_browser() -> Browser:
-            http = TestClient(asgi, base_url=ORIGIN)
-            http.portal = first.portal
-            return Browser(http)
+    def open_browser() -> Browser:
+        http = TestClient(api.http.app, base_url=ORIGIN)
+        http.portal = api.http.portal
+        return Browser(http)
 
-        yield open_browser
+    return open_browser
 
 
 @pytest.fixture

@@ -18,8 +18,9 @@ from frontdesk.cli.invitations import describe_mail
 from frontdesk.config import Uniqueness, read_config
 from frontdesk.db import open_database
 from frontdesk.db.migrate import upgrade
-from frontdesk.disclosures import check_answer, open_record, read_opened
+from frontdesk.disclosures import check_answer, find_search, keep_search, open_record
 from frontdesk.disclosures.model import CheckedField, Opening, OpeningReason
+from frontdesk.disclosures.person import view_person
 from frontdesk.eligibility import derive_due, enrol
 from frontdesk.eligibility.people import (
     call_distinct,
@@ -35,8 +36,10 @@ from frontdesk.eligibility.search import (
     ByBirthDate,
     ByEmail,
     ByExternalId,
+    FoundPeople,
     find_similar_to,
     get_covered,
+    list_covered,
     search_people,
 )
 from frontdesk.errors import NotFound
@@ -82,6 +85,8 @@ from tests.factories import (
     second_token,
 )
 from tests.files.loading import Desk, csv_of, row
+from tests.users.conftest import Desk as ConsoleDesk
+from tests.users.day import use_console
 from tests.worker.conftest import Post
 
 
@@ -133,6 +138,7 @@ class Installation:
         self._load_files(self.number + 100)
         self._deliver(self.number + 900)
         self._queue(self.number)
+        use_console(ConsoleDesk(self.db, self.clock, self.customer), self.number)
 
     def _enrol(self, body: dict[str, Any], status: int = 201, *, plan: int = 0) -> Any:
         answer = self.api.post(f"/v2/plans/{self.customer.plan_ids[plan]}/eligibility", body)
@@ -192,7 +198,11 @@ class Installation:
         with self.db.write() as tx:
             check_answer(tx, user, reach, member_id, field=CheckedField.DOB, text="1977-01-11")
             open_record(tx, user, reach, Opening(member_id, OpeningReason.AUDIT, f"{n}", 1))
-            read_opened(tx, user, reach, member_id, session_id=1)
+            view_person(tx, user, reach, member_id, session_id=1, has_relay=True)
+            found = FoundPeople(list_covered(tx, reach, [member_id], now=self.clock()))
+            number = keep_search(tx, user, self.customer.account_id, 1, found)
+        with self.db.read() as tx:
+            assert find_search(tx, reach, 1, number, now=self.clock()) == found
 
     def _read_members(self, n: int) -> None:
         members = f"/v2/plans/{self.customer.plan_ids[1]}/eligibility"

@@ -22,20 +22,14 @@ MOST_ROWS = 1000  # that a statement of these sets may look at in one table
 
 # One row; a row for each account, plan or group, all of which are asked for; the set itself; the
 # oldest 20 by the primary key; a row for each client, for each account with its own quota, for each
-# webhook endpoint, for each member under legal hold, for the last pruning, and for each pair that a
-# person called distinct.
+# webhook endpoint, for each member under legal hold, for the last pruning, for each pair that a
+# person called distinct; users and their invitations, where an operator lists all of them.
 READ_WHOLE = {
     *("alembic_version", "installation", "delivery_home", "worker_status"),
     *("delivery_windows", "plans", "provider_groups", "queue_snapshots"),
     *("staging_members", "staging_invitations"),
-    *(
-        "disclosures",
-        "failed_attempts",
-        "request_allowances",
-        "legal_holds",
-        "audit_prunings",
-        "distinct_members",
-    ),
+    *("disclosures", "people_searches", "failed_attempts", "request_allowances", "legal_holds"),
+    *("audit_prunings", "distinct_members", "users", "user_invitations"),
     *("uniqueness_probes", "webhook_endpoints", "account_quotas"),
 }
 PAGE_OF_PLAN = "ORDER BY members.plan_id, members.id"  # of 10,000 rows at most (0067)

@@ -24,7 +24,7 @@ def trail(db: Database) -> Trail:
     """The entries of an action, the oldest first."""
 
     def entries(action: str) -> list[dict[str, Any]]:
-        found = db.ask(lambda tx: list_entries(tx, limit=1000))
+        found = db.ask(lambda tx: list_entries(tx, EVERY, limit=1000))
         return [entry for entry in reversed(found) if entry["action"] == action]
 
     return entries

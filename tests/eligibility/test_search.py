@@ -10,7 +10,7 @@ import pytest
 from frontdesk.clock import AccountDay
 from frontdesk.db import Database
 from frontdesk.eligibility import covered, find_members, search
-from frontdesk.eligibility.covered import CoveredPerson, LastChange, cover, mask_email
+from frontdesk.eligibility.covered import CoveredPerson, MemberChange, cover, mask_email
 from frontdesk.eligibility.people import call_distinct, lock_pair
 from frontdesk.eligibility.search import (
     ByBirthDate,
@@ -181,7 +181,7 @@ def test_a_covered_person_shows_no_name_and_no_birth_date(finder: Finder, db: Da
         is_eligible=True,
         first_day="2026-01-01",
         last_day=None,
-        last_change=LastChange(NOW, finder.customer.client_id),
+        last_change=MemberChange(NOW, finder.customer.client_id),
     )
     for hidden in (marker, "01-11", "02134", "9999999999", "M-000007"):
         assert hidden.lower() not in str(shown).lower()

@@ -24,6 +24,9 @@ OF_OTHERS = {
         "plans",
         "access",
     ): "one read in the first statement of a chunk: a plan's owner and its settings",
+    ("users", "access"): (
+        "one read of a session sees a suspended account; which clients' secrets a user saw"
+    ),
     ("queues", "plans"): "the doctors of a provider group serve its plans: one query for a picture",
 }
 # They erase, export, prune or reset rows of every noun; privacy.classification lists the tables.

@@ -953,7 +953,7 @@ export interface components {
             mode: "change" | "compare" | "full";
             /** @description Whether nothing is written. */
             dry_run: boolean;
-            /** @description Who handed it in: the `client_id`, or `cli:` and the operator. */
+            /** @description Who handed it in: the `client_id`, `user:` and the id of a user, or `cli:` and the operator. */
             client: string;
             /** @description Its name, if the upload gave one. */
             file_name: string | null;
@@ -1522,7 +1522,7 @@ export interface components {
              *     - `merged`: The member was merged with another.
              *     - `erased`: The member was erased.
              *     - `not_writable`: No message could be written, for instance because a template is at fault.
-             *     - `by_operator`: An operator decided so.
+             *     - `by_operator`: A person decided so: it was cancelled, sent again or settled.
              *     - `by_report`: A delivery report says so.
              *     - `complained`: The reader complained about the message.
              *     - `immediate_limit`: The account's hourly limit of immediate invitations is reached; it leaves as soon as that allows.
@@ -1617,7 +1617,7 @@ export interface components {
             changed: {
                 [key: string]: (string | Record<string, unknown> | null)[];
             };
-            /** @description Who changed the member: the `client_id`, or `cli:` and the operator. */
+            /** @description Who changed the member: the `client_id`, `user:` and the id of a user, or `cli:` and the operator. */
             client: string;
             request_id: string;
             /** @description The eligibility file of the change; null for a request. */

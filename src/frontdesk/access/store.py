@@ -255,8 +255,9 @@ def add_failures(
     mine = failed_attempts.c.id.in_(oldest.with_for_update(skip_locked=True))
     over = (failed_attempts.c.failed_at <= after) | (failed_attempts.c.failed_at > until)
     tx.execute(delete(failed_attempts).where(mine & over))
+    added = insert(failed_attempts).returning(failed_attempts.c.id)
     rows = [{"subject_hash": hash_, "failed_at": now} for hash_ in subjects]
-    return list(tx.execute(insert(failed_attempts).returning(failed_attempts.c.id), rows).scalars())
+    return [int(tx.execute(added.values(row)).scalar_one()) for row in rows]
 
 
 def delete_failures(tx: Tx, ids: Collection[int]) -> None:

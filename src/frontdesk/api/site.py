@@ -36,7 +36,14 @@ SECTIONS = {
     "Guides": (HOME, *re.findall(r"\| \[[^]]+\]\(([\w-]+)\.md\) \|", _source(HOME))),
     "Details": (
         *("interface", "files", "file-formats", "834", "invitations", "wait-estimate"),
-        *("webhook-delivery", "sandbox", "clients", "python-client", "typescript-client"),
+        *(
+            "console",
+            "webhook-delivery",
+            "sandbox",
+            "clients",
+            "python-client",
+            "typescript-client",
+        ),
     ),
     "More": ("states", "glossary", "changelog"),
 }

@@ -1,5 +1,6 @@
 """The audit trail: each entry is added in the transaction of its action and never changed."""
 
+from frontdesk.audit.actors import user_actor as user_actor
 from frontdesk.audit.store import AuditEntry as AuditEntry
 from frontdesk.audit.store import AuditQuery as AuditQuery
 from frontdesk.audit.store import Requester as Requester
@@ -10,4 +11,3 @@ from frontdesk.audit.store import last_entry_id as last_entry_id
 from frontdesk.audit.store import list_entries as list_entries
 from frontdesk.audit.store import record as record
 from frontdesk.audit.store import record_action as record_action
-from frontdesk.audit.store import user_actor as user_actor

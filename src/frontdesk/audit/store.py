@@ -29,15 +29,6 @@ class AuditEntry(NamedTuple):
     detail: dict[str, Any] | None = None
 
 
-def user_actor(user_id: int) -> str:
-    """A user of the console as the actor of an action, of a history entry and of a log line.
-
-    >>> user_actor(12)
-    'user:12'
-    """
-    return f"user:{user_id}"
-
-
 class Requester(NamedTuple):
     """The requester of an action: an API client by its client_id, a user of the console by
     `user_actor`, `cli:` and a login name, or a part of the service; with the id and time of the

@@ -41,6 +41,7 @@ COMMANDS: Mapping[str, str] = {
     "requests": "Which API clients take the service's time.",
     "provider-group": "Provider groups: the doctors that serve the plans.",
     "client": "API clients of accounts and of operators, and their secrets.",
+    "user": "Users of the console: invite, roles, reset, end.",
     "plan": "Plans of the accounts.",
     "deliverability": "Batched invitations of an account: off until agreed.",
     "duty": "Doctors on duty, by provider group.",

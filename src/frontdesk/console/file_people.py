@@ -14,6 +14,7 @@ from frontdesk.files.model import EligibilityFile, RowOutcome
 from frontdesk.files.report import ReportCursor, ReportFilter, ReportLine, report_lines
 from frontdesk.files.report_rows import row_page
 from frontdesk.plans import external_ids_of
+from frontdesk.reach import Reach
 
 ROWS_SHOWN = 25
 
@@ -52,7 +53,8 @@ def read_list(
 ) -> RowList:
     """A page of 25 rows of the file's report that have a selected line."""
     found, next_ = row_page(tx, file.id, selection, after=after, size=ROWS_SHOWN)
-    people = list_covered(tx, file.account_id, members_of(found), now=now)
+    covered = list_covered(tx, Reach.of(file.account_id), members_of(found), now=now)
+    people = {person.id: person for person in covered}
     left = {row.left_plan_id for row in found if row.left_plan_id}
     plans = external_ids_of(tx, plan_ids=left) if left else {}
     today = day_begun(tx, file)

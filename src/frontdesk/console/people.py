@@ -5,24 +5,42 @@ open the record for a reason. Until then a person is covered: no name, no birth 
 from collections.abc import Callable
 from typing import Any
 
+from frontdesk.config import Environment
 from frontdesk.console import frame
 from frontdesk.console.door import Pages
 from frontdesk.console.mail_words import mail_answer
-from frontdesk.console.person import read_person
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
 from frontdesk.disclosures.checks import check_answer
 from frontdesk.disclosures.model import CheckedField, FreshFactorNeeded, Opening, OpeningReason
 from frontdesk.disclosures.opened import open_record
+from frontdesk.disclosures.person import view_person
 from frontdesk.disclosures.searches import find_search, keep_search
+from frontdesk.eligibility import person_mail
 from frontdesk.eligibility.search import ByBirthDate, ByEmail, ByExternalId, FindBy, search_people
 from frontdesk.errors import FrontdeskError, Invalid, NotFound
-from frontdesk.invitations import mending
 from frontdesk.reach import EVERY
 from frontdesk.users.model import NotFresh, Right, Role
 from frontdesk.web.response import Response
 
 PAGES = Pages()
+
+_LABELS = {
+    CheckedField.DOB: "Birth date",
+    CheckedField.LAST_NAME: "Last name",
+    CheckedField.FIRST_NAME: "First name",
+    CheckedField.ZIPCODE: "Zip code",
+    CheckedField.EMAIL: "E-mail",
+    CheckedField.PHONE: "Phone",
+    CheckedField.EXTERNAL_ID: "external_id",
+}
+_REASONS = {
+    OpeningReason.CALLER_ON_THE_LINE: "The person is on the line",
+    OpeningReason.MAIL_QUESTION: "A question about a mail",
+    OpeningReason.CORRECTION: "A correction",
+    OpeningReason.COMPLAINT: "A complaint",
+    OpeningReason.AUDIT: "An audit",
+}
 
 _PLACE = "/console/accounts/{account_id}/people"
 _PERSON = _PLACE + "/{member_id}"
@@ -63,7 +81,7 @@ async def search(visit: Visit) -> Response:
         return frame.go_to(f"{place}/{found.people[0].id}")
     session_id = _session_id(visit)
     number = await visit.app.write(
-        lambda tx: keep_search(tx, visit.requester, visit.reach, session_id, found)
+        lambda tx: keep_search(tx, visit.requester, visit.account, session_id, found)
     )
     return frame.go_to(f"{place}/found/{number}")
 
@@ -105,10 +123,12 @@ async def _person_page(visit: Visit, *, status: int = 200, **said: Any) -> Respo
     """`said`: what the page says of the last form: `message`, `checked`."""
     member_id = visit.id_of("member_id", of="eligible member")
     session_id = _session_id(visit)
+    config = visit.app.config
+    has_relay = config.smtp_url is not None or config.environment is not Environment.PRODUCTION
     # A view of an open record is recorded, in the transaction that reads it.
     person = await visit.app.write(
-        lambda tx: read_person(
-            tx, visit.requester, visit.reach, member_id, session_id=session_id, now=visit.now
+        lambda tx: view_person(
+            tx, visit.requester, visit.reach, member_id, session_id=session_id, has_relay=has_relay
         )
     )
     return frame.show(
@@ -121,7 +141,9 @@ async def _person_page(visit: Visit, *, status: int = 200, **said: Any) -> Respo
         may_send=visit.user.may(Right.INVITATION_SEND, visit.account),
         may_open=visit.user.may(Right.RECORD_OPEN, visit.account),
         fields=CheckedField,
+        labels=_LABELS,
         reasons=OpeningReason,
+        reason_labels=_REASONS,
         **({"message": "", "tone": "bad", "checked": None} | said),
     )
 
@@ -170,7 +192,7 @@ async def open_person(visit: Visit) -> Response:
 @PAGES.post(_PERSON + "/resend", for_=Right.INVITATION_SEND)
 async def resend(visit: Visit) -> Response:
     """Send the invitation again, to the person's present address."""
-    return await _mend(visit, mending.resend)
+    return await _mend(visit, person_mail.resend)
 
 
 @PAGES.post(_PERSON + "/unblock", for_=Right.INVITATION_SEND)
@@ -178,13 +200,15 @@ async def unblock(visit: Visit) -> Response:
     """Lift a bounce of the address and send again."""
     is_support = Role.SUPPORT in visit.user.roles
     reach = EVERY if is_support else visit.reach
-    return await _mend(visit, lambda *given: mending.unblock_and_resend(*given, lift_within=reach))
+    return await _mend(
+        visit, lambda *given: person_mail.unblock_and_resend(*given, lift_within=reach)
+    )
 
 
 @PAGES.post(_PERSON + "/cancel", for_=Right.INVITATION_SEND)
 async def cancel(visit: Visit) -> Response:
     """Cancel an invitation that has not left yet."""
-    return await _mend(visit, mending.cancel)
+    return await _mend(visit, person_mail.cancel)
 
 
 async def _mend(visit: Visit, mend: Callable[..., None]) -> Response:

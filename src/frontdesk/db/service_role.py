@@ -26,8 +26,8 @@ _TABLES = {
         "retention_positions uniqueness_probes uniqueness_holders"
     ),
     "SELECT, INSERT, UPDATE, DELETE": (
-        "account_usage request_costs request_allowances failed_attempts disclosures opened_names encounters "
-        "duties eligibility_files "
+        "account_usage request_costs request_allowances failed_attempts disclosures people_searches "
+        "opened_names encounters duties eligibility_files "
         "eligibility_mappings suppressions file_rows webhook_endpoints "
         "users sessions sign_in_attempts known_browsers client_secrets_seen"
     ),

@@ -12,3 +12,5 @@ from frontdesk.disclosures.file_names import read_names as read_names
 from frontdesk.disclosures.opened import find_opening as find_opening
 from frontdesk.disclosures.opened import open_record as open_record
 from frontdesk.disclosures.opened import read_opened as read_opened
+from frontdesk.disclosures.searches import find_search as find_search
+from frontdesk.disclosures.searches import keep_search as keep_search

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from frontdesk import codes
 from frontdesk.codes import Kind
+from frontdesk.eligibility.search import Truncation
 from frontdesk.errors import FrontdeskError
 
 HOUR = timedelta(hours=1)
@@ -96,6 +97,19 @@ class OpenedRecord(NamedTuple):
 
     member_id: int
     until: datetime
+
+
+class KeptSearch(NamedTuple):
+    """Who was found by a search of a session. `number` is random: whoever holds it and the session
+    sees the search. `truncated` as in FoundPeople.
+    """
+
+    number: str
+    session_id: int
+    account_id: int
+    member_ids: tuple[int, ...]
+    truncated: Truncation | None
+    at: datetime
 
 
 class FreshFactorNeeded(FrontdeskError, kind=Kind.WRONG_STATE):

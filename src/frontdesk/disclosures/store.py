@@ -6,8 +6,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Table, delete, insert, select
 
 from frontdesk.db import Tx
-from frontdesk.disclosures.model import MOST_READ, Disclosure, OpenedNames
-from frontdesk.disclosures.tables import disclosures, opened_names
+from frontdesk.disclosures.model import MOST_READ, Disclosure, KeptSearch, OpenedNames
+from frontdesk.disclosures.tables import disclosures, opened_names, people_searches
 
 _columns = disclosures.c
 
@@ -67,3 +67,24 @@ def _delete_old(tx: Tx, table: Table, times: tuple[datetime, datetime]) -> None:
     mine = columns.id.in_(oldest.with_for_update(skip_locked=True))
     over = (columns.at <= after) | (columns.at > until)
     tx.execute(delete(table).where(mine & over))
+
+
+def add_search(tx: Tx, search: KeptSearch, *, before: datetime) -> None:
+    """Insert the search, and delete up to 20 that are older than a time, by the primary key."""
+    columns = people_searches.c
+    oldest = select(columns.id).order_by(columns.id).limit(20)
+    mine = columns.id.in_(oldest.with_for_update(skip_locked=True))
+    tx.execute(delete(people_searches).where(mine & (columns.at <= before)))
+    values = search._asdict() | {"member_ids": " ".join(map(str, search.member_ids))}
+    tx.execute(insert(people_searches).values(values))
+
+
+def find_search(tx: Tx, number: str) -> KeptSearch | None:
+    """The search with this number."""
+    columns = people_searches.c
+    query: Any = select(*columns[KeptSearch._fields]).where(columns.number == number)
+    row = tx.execute(query).first()
+    if row is None:
+        return None
+    found = KeptSearch(*row)
+    return found._replace(member_ids=tuple(map(int, row.member_ids.split())))

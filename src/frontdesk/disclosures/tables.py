@@ -1,9 +1,10 @@
-"""The tables of disclosures."""
+"""The tables of disclosures and of searches."""
 
 import sqlalchemy as sa
 
 from frontdesk.db.schema import Id, UtcTime, key, metadata, optional, required, words
 from frontdesk.disclosures.model import DisclosureKind
+from frontdesk.eligibility.search import Truncation
 
 # Of the last hour; the audit trail keeps them for good. Each new row deletes old ones.
 disclosures = sa.Table(
@@ -28,4 +29,17 @@ opened_names = sa.Table(
     *required(sa.String(64), "actor"),
     *required(UtcTime(), "at"),
     sa.Index("ix_opened_names_file_id_session_id", "file_id", "session_id"),
+)
+
+# Who was found by the searches of the last hour, for the session that searched. What was searched for
+# is kept nowhere. Each new row deletes old ones.
+people_searches = sa.Table(
+    "people_searches",
+    metadata,
+    *key(Id, "id"),
+    *required(sa.String(64), "number", unique=True),
+    *required(Id, "session_id", "account_id"),
+    *required(sa.Text(), "member_ids"),
+    *optional(words(Truncation, 16), "truncated"),
+    *required(UtcTime(), "at"),
 )

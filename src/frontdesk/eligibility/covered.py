@@ -8,19 +8,21 @@ from typing import Any, NamedTuple
 
 from frontdesk.clock import AccountDay
 from frontdesk.eligibility.access_days import has_access
+from frontdesk.eligibility.model import Outcome
 
 ELLIPSIS = "…"
 
 
-class LastChange(NamedTuple):
-    """The newest entry of a member's history: its time, the client or user, and the file if the
-    change came with a file. `place` is the row's number there, None if the report has none.
+class MemberChange(NamedTuple):
+    """An entry of a member's history: its time, the client or user, the file if the change came with
+    a file, what it did and the names of the fields that it changed.
     """
 
     at: datetime
     client: str
     file_id: int | None = None
-    place: int | None = None
+    outcome: Outcome | None = None
+    fields: tuple[str, ...] = ()
 
 
 class CoveredPerson(NamedTuple):
@@ -40,11 +42,11 @@ class CoveredPerson(NamedTuple):
     is_eligible: bool
     first_day: str
     last_day: str | None
-    last_change: LastChange | None = None
+    last_change: MemberChange | None = None
 
 
 def cover(
-    values: Mapping[str, Any], day: AccountDay, last_change: LastChange | None = None
+    values: Mapping[str, Any], day: AccountDay, last_change: MemberChange | None = None
 ) -> CoveredPerson:
     """The covered person of a stored member, eligible or not on this day."""
     is_there = values["uniqueness_scope"] >= 0 and values["merged_into"] is None

@@ -12,7 +12,7 @@ from frontdesk import codes
 from frontdesk.clock import account_day
 from frontdesk.db import Tx, sets
 from frontdesk.eligibility import store
-from frontdesk.eligibility.covered import CoveredPerson, LastChange, cover
+from frontdesk.eligibility.covered import CoveredPerson, MemberChange, cover
 from frontdesk.eligibility.field_kinds import EMAIL_LENGTH, IDENTIFIER_LENGTH
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import StatedPerson
@@ -122,20 +122,34 @@ def get_covered(tx: Tx, reach: Reach, member_id: int, *, now: datetime) -> Cover
     `get_kept` does.
     """
     member = get_kept(tx, reach, member_id)
-    entry = store.find_last_entry(tx, member["id"])
-    change = entry and LastChange(entry.changed_at, entry.client, entry.file_id)
+    change = next(iter(list_changes(tx, member["id"], limit=1)), None)
     [person] = _covered(tx, [member], now)
     return person._replace(last_change=change)
 
 
+def list_changes(tx: Tx, member_id: int, *, limit: int) -> list[MemberChange]:
+    """The newest changes of the member, newest first: which fields, without their values."""
+    entries = store.list_newest_entries(tx, member_id, limit=limit)
+    return [
+        MemberChange(
+            entry.changed_at,
+            entry.client,
+            entry.file_id,
+            outcome=entry.outcome,
+            fields=tuple(entry.changes),
+        )
+        for entry in entries
+    ]
+
+
 def list_covered(
-    tx: Tx, account_id: int, ids: Collection[int], *, now: datetime
-) -> dict[int, CoveredPerson]:
-    """The account's people with these ids, covered; those that were withdrawn or merged are not
-    among them.
-    """
-    found = store.list_records_of(tx, account_id, ids) if ids else []
-    return {person.id: person for person in _covered(tx, found, now)}
+    tx: Tx, reach: Reach, member_ids: Iterable[int], *, now: datetime
+) -> tuple[CoveredPerson, ...]:
+    """Those of these members that are within reach and have not been merged, withdrawn or erased."""
+    if reach.account_id is None:
+        raise Invalid([Fault("account", codes.faults.REQUIRED, "must be named")])
+    found = store.list_records_of(tx, reach.account_id, [*member_ids])
+    return _covered(tx, found, now)
 
 
 def list_names(tx: Tx, account_id: int, ids: Collection[int]) -> dict[int, StatedPerson]:

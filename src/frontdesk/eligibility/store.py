@@ -295,8 +295,8 @@ def list_born_on(
 
 
 def list_namesakes(tx: Tx, account_id: int, digest: str, *, limit: int) -> list[Values]:
-    """The account's members with this person digest, by column, in id order, without those that were withdrawn or
-    merged: those among `limit` stored rows.
+    """The account's members with this person digest, by column, in id order, without those that were
+    withdrawn or merged: those among `limit` stored rows.
     """
     # Sorted here: for an order by id PostgreSQL may read all members in that order.
     own = members.c.account_id + 0 == account_id
@@ -317,13 +317,12 @@ def list_distinct_from(tx: Tx, account_id: int, member_id: int) -> set[int]:
     return {*tx.execute(lower).scalars(), *tx.execute(higher).scalars()}
 
 
-def find_last_entry(tx: Tx, member_id: int) -> model.HistoryEntry | None:
-    """The newest entry of the member's history; None without any."""
+def list_newest_entries(tx: Tx, member_id: int, *, limit: int) -> list[model.HistoryEntry]:
+    """The newest entries of the member's history, newest first."""
     columns = member_history.c
     order = columns.member_id.desc(), columns.id.desc()
     query = select(*columns[model.HistoryEntry._fields]).where(columns.member_id == member_id)
-    row = tx.execute(query.order_by(*order).limit(1)).first()
-    return None if row is None else model.HistoryEntry(*row)
+    return [model.HistoryEntry(*row) for row in tx.execute(query.order_by(*order).limit(limit))]
 
 
 def list_records_of(tx: Tx, account_id: int, ids: Collection[int]) -> list[Values]:

@@ -117,6 +117,12 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
         id=["id", "member_id", "session_id"], fact=["kind"], reference=["actor"], time=["at"]
     ),
     "opened_names": _columns(id=["id", "file_id", "session_id"], reference=["actor"], time=["at"]),
+    "people_searches": _columns(
+        id=["id", "session_id", "account_id", "member_ids"],
+        fact=["truncated"],
+        proof=["number"],
+        time=["at"],
+    ),
     "distinct_members": _columns(id=["lower_id", "higher_id", "account_id"]),
     "installation": _columns(
         fact=["id", "uniqueness", "compatible_since", "written"], proof=["row_digest_key"]

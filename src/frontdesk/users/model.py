@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from frontdesk import codes
-from frontdesk.audit import Requester
+from frontdesk.audit import Requester, user_actor
 from frontdesk.codes.model import Kind, complete
 from frontdesk.errors import FrontdeskError
 
@@ -139,7 +139,7 @@ class User:
     @property
     def actor(self) -> str:
         """The user in the audit trail, in history and in logs."""
-        return f"user:{self.id}"
+        return user_actor(self.id)
 
     @property
     def is_of_installation(self) -> bool:

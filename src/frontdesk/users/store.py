@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import RowMapping, delete, func, insert, select, update
+from sqlalchemy import RowMapping, delete, func, insert, select, text, update
 
 from frontdesk.access.model import AccountState
 from frontdesk.access.tables import accounts, api_clients
@@ -28,6 +28,8 @@ MOST_DELETED = 1000  # rows of a kind, in one transaction of the retention
 
 _u = users.c
 _s = sessions.c
+# As text: a partial index is used for that only.
+_IS_ACTIVE = text("users.state = 'active'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +158,7 @@ def find_credentials(tx: Tx, user_id: int) -> Credentials | None:
 
 def find_by_email(tx: Tx, email: str) -> Credentials | None:
     """The user who signs in by this e-mail, folded; none who has ended."""
-    mine = (_u.email == email) & (_u.state == UserState.ACTIVE)
-    row = tx.execute(_CREDENTIALS.where(mine)).mappings().first()
+    row = tx.execute(_CREDENTIALS.where(_u.email == email, _IS_ACTIVE)).mappings().first()
     return None if row is None else _credentials(row)
 
 
@@ -167,7 +168,7 @@ def list_users(tx: Tx, account_id: int | None, *, with_ended: bool) -> list[User
     if account_id is not None:
         query = query.where(_u.account_id == account_id)
     if not with_ended:
-        query = query.where(_u.state == UserState.ACTIVE)
+        query = query.where(_IS_ACTIVE)
     return [_credentials(row).user for row in tx.execute(query).mappings()]
 
 
@@ -182,7 +183,7 @@ def count_users(tx: Tx, account_id: int | None) -> int:
     for table in (users, user_invitations):
         query = select(func.count()).select_from(table).where(table.c.account_id == account_id)
         if table is users:
-            query = query.where(_u.state == UserState.ACTIVE)
+            query = query.where(_IS_ACTIVE)
         found += int(tx.execute(query).scalar_one())
     return found
 

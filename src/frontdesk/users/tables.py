@@ -62,6 +62,7 @@ password_resets = Table(
     *key(Id, "user_id", to="users.id"),
     *required(LargeBinary(32), "secret_hash", unique=True),
     *required(UtcTime(), "created_at", "expires_at"),
+    Index("ix_password_resets_expires_at", "expires_at"),
 )
 
 recovery_codes = Table(

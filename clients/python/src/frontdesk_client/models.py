@@ -187,7 +187,7 @@ class File(TypedDict):
     dry_run: bool
     """Whether nothing is written."""
     client: str
-    """Who handed it in: the `client_id`, or `cli:` and the operator."""
+    """Who handed it in: the `client_id`, `user:` and the id of a user, or `cli:` and the operator."""
     file_name: str | None
     """Its name, if the upload gave one."""
     format: Literal["csv", "jsonl", "json", "834", "xlsx"] | None
@@ -661,7 +661,7 @@ class EligibilityChange(TypedDict):
     """The changed fields, each with its value before and after; `null` stands for none. Without the values
     that retention has removed."""
     client: str
-    """Who changed the member: the `client_id`, or `cli:` and the operator."""
+    """Who changed the member: the `client_id`, `user:` and the id of a user, or `cli:` and the operator."""
     request_id: str
     file_id: int | None
     """The eligibility file of the change; null for a request."""

@@ -1,0 +1,78 @@
+"""Why a person got no mail, in the words of the console, and what may be done about it there. Never
+the relay's words: they may name the address.
+"""
+
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from frontdesk.codes.mail import MailRemedy
+from frontdesk.console.times import Times
+from frontdesk.invitations.model import InvitationState, SuppressionReason
+from frontdesk.invitations.protocol import CANCELLABLE
+from frontdesk.invitations.resend import RESENDABLE
+from frontdesk.invitations.why import WhyNoMail
+
+_STATES = {
+    InvitationState.PENDING: ("plain", "The mail waits."),
+    InvitationState.CLAIMED: ("plain", "The mail is about to be sent."),
+    InvitationState.OFFERED: ("plain", "The mail is being sent."),
+    InvitationState.SENT: ("good", "The mail was sent."),
+    InvitationState.AMBIGUOUS: ("warn", "Nobody knows whether the mail was sent."),
+    InvitationState.FAILED: ("bad", "No mail came."),
+    InvitationState.CANCELLED: ("warn", "The mail was cancelled."),
+}
+_SUPPRESSED = {
+    SuppressionReason.HARD_BOUNCE: "A mail bounced, so the address is blocked.",
+    SuppressionReason.COMPLAINT: "The reader complained: only an operator can lift that.",
+    SuppressionReason.BY_HAND: "An operator blocked the address.",
+    SuppressionReason.UNSUBSCRIBE: "The person unsubscribed: nobody can lift that.",
+}
+_ADVICE = {
+    MailRemedy.WAIT: "It goes by itself.",
+    MailRemedy.CORRECT_CAUSE: "Correct the cause, then send it again.",
+    MailRemedy.LOOK_IN_RELAY_LOG: "Ask the person to look into the spam folder.",
+    MailRemedy.SETTLE: "An operator has to look it up at the relay.",
+    MailRemedy.CHECK_WORKER: "An operator has to look after the workers.",
+    MailRemedy.RELEASE_MAIL: "An operator holds all mail.",
+    MailRemedy.RESUME_ACCOUNT: "An operator has suspended the account.",
+    MailRemedy.SET_RELAY: "An operator has to set a relay.",
+    MailRemedy.ENABLE_BATCHES: "An operator has to switch the account's batches on.",
+    MailRemedy.ALLOW_MORE: "An operator can allow more mails an hour.",
+}
+
+
+class MailAnswer(NamedTuple):
+    """The answer as a page shows it: its tone, what happened, why and since when; what to do; and
+    which buttons may be drawn.
+    """
+
+    tone: str
+    happened: str
+    sentence: str
+    when: Markup
+    advice: tuple[str, ...]
+    can_resend: bool
+    can_unblock: bool
+    can_cancel: bool
+
+
+def mail_answer(why: WhyNoMail, times: Times) -> MailAnswer:
+    own = why.invitation
+    blocked = why.suppression.reason if why.suppression is not None else None
+    tone, happened = ("plain", "No mail was sent.") if own is None else _STATES[own.state]
+    moment = why.due_at or why.leaves_by or (own.updated_at if own is not None else None)
+    sentences = [why.sentence]
+    if blocked is not None:
+        sentences.append(_SUPPRESSED[blocked])
+    can_send = own is not None and own.state in RESENDABLE and blocked is None
+    return MailAnswer(
+        tone=tone,
+        happened=happened,
+        sentence=" ".join(filter(None, sentences)),
+        when=times.at(moment),
+        advice=tuple(_ADVICE[each] for each in why.remedies if each in _ADVICE),
+        can_resend=can_send,
+        can_unblock=own is not None and blocked is SuppressionReason.HARD_BOUNCE,
+        can_cancel=own is not None and own.state in CANCELLABLE,
+    )

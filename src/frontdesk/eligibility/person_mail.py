@@ -1,0 +1,63 @@
+"""What people do about the mail of one member: send it again, lift a bounce of the address, cancel it.
+Each is recorded in the audit trail.
+"""
+
+from frontdesk import audit
+from frontdesk.audit import Requester
+from frontdesk.db import Tx
+from frontdesk.eligibility import store
+from frontdesk.eligibility.search import get_kept
+from frontdesk.errors import FrontdeskError, NotFound
+from frontdesk.invitations import delivery, find_of_members
+from frontdesk.invitations.model import LIFTED_BY_SUPPORT, Invitation
+from frontdesk.invitations.resend import resend_invitation
+from frontdesk.invitations.suppression import unsuppress
+from frontdesk.reach import Reach
+
+
+def resend(tx: Tx, reach: Reach, member_id: int, requester: Requester) -> None:
+    """Send the member's invitation again, to its present address. Raises NotFound for a member
+    without one, and as `resend_invitation` does.
+    """
+    invitation = _invitation_of(tx, reach, member_id)
+    resend_invitation(tx, reach, invitation.id, requester, find_addresses=store.find_addresses)
+    _record(tx, requester, "invitation.resent", invitation)
+
+
+def unblock_and_resend(
+    tx: Tx, reach: Reach, member_id: int, requester: Requester, *, lift_within: Reach
+) -> None:
+    """Lift a bounce of the member's present address, and send the invitation again. `lift_within`:
+    EVERY for support; an account lifts only what its own mail has caused.
+
+    Raises as `unsuppress` and `resend` do; then neither has happened.
+    """
+    member = get_kept(tx, reach, member_id)
+    if member["email"] is None:
+        raise FrontdeskError("The member has no e-mail address.")
+    unsuppress(tx, lift_within, member["email"], may_lift=LIFTED_BY_SUPPORT)
+    audit.record_action(
+        tx, requester, "suppression.removed", member["account_id"], member["id"], count=1
+    )
+    resend(tx, reach, member["id"], requester)
+
+
+def cancel(tx: Tx, reach: Reach, member_id: int, requester: Requester) -> None:
+    """Cancel the member's invitation, which has not left yet. Raises NotFound for a member without
+    one, and as `cancel_invitation` does.
+    """
+    invitation = _invitation_of(tx, reach, member_id)
+    delivery.cancel_invitation(tx, reach, invitation.id, requester)
+    _record(tx, requester, "invitation.cancelled", invitation)
+
+
+def _invitation_of(tx: Tx, reach: Reach, member_id: int) -> Invitation:
+    member = get_kept(tx, reach, member_id)
+    found = find_of_members(tx, [member["id"]])
+    if not found:
+        raise NotFound("invitation", "This person was never invited.")
+    return found[0]
+
+
+def _record(tx: Tx, requester: Requester, action: str, invitation: Invitation) -> None:
+    audit.record_action(tx, requester, action, invitation.account_id, invitation.id)
