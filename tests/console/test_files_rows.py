@@ -212,32 +212,23 @@ def test_names_are_open_to_one_user_in_one_session(
     assert covers(again)
 
 
-@pytest.mark.parametrize(
-    ("reason", "case", "said"),
-    [
+def test_names_need_a_reason_and_a_case_number(
+    desk: Desk, mixed: EligibilityFile, sign_in: SignIn, db: Database
+) -> None:
+    browser = sign_in(Role.EDITOR)
+    for reason, case, said in (
         ("", "HR-1", "The reason: choose one"),
         ("curiosity", "HR-1", "The reason: choose one"),
         ("audit", "", "The case number must have"),
         ("audit", "Robin Sample", "The case number must have"),
         ("audit", "Robin", "The case number must have"),
         ("audit", "1" * 41, "The case number use 40 characters at most"),
-    ],
-)
-def test_names_need_a_reason_and_a_case_number(
-    desk: Desk,
-    mixed: EligibilityFile,
-    sign_in: SignIn,
-    db: Database,
-    reason: str,
-    case: str,
-    said: str,
-) -> None:
-    browser = sign_in(Role.EDITOR).open(f"{path_of(mixed)}/rows?list=updated")
-    browser.send(path_of(mixed) + "/names", reason=reason, case=case)
-    assert (browser.status, said in browser.page, covers(browser)) == (422, True, True)
-    typed = browser.form(path_of(mixed) + "/names")
-    assert typed["case"] == case
-    assert typed["list"] == "updated"
+    ):
+        browser.open(f"{path_of(mixed)}/rows?list=updated")
+        browser.send(path_of(mixed) + "/names", reason=reason, case=case)
+        assert (browser.status, said in browser.page, covers(browser)) == (422, True, True)
+        typed = browser.form(path_of(mixed) + "/names")
+        assert (typed["case"], typed["list"]) == (case, "updated")
     assert trail(db) == []
 
 

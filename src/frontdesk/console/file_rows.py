@@ -7,10 +7,10 @@ from functools import partial
 from typing import NamedTuple
 
 from frontdesk import codes
-from frontdesk.codes import complete
 from frontdesk.console import file_words, frame
 from frontdesk.console.door import Pages
 from frontdesk.console.file_people import RowList, members_of, read_list
+from frontdesk.console.reasons import REASONS
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
 from frontdesk.disclosures import find_names_opening, open_names, read_names
@@ -30,17 +30,6 @@ PAGES = Pages()
 _PATH = "/console/accounts/{account_id}/files/{file_id}"
 CASE_LENGTH = 40
 CODE = re.compile("[a-z0-9_]{1,64}")
-
-REASONS: dict[OpeningReason, str] = complete(
-    OpeningReason,
-    {
-        OpeningReason.CALLER_ON_THE_LINE: "A caller is on the line",
-        OpeningReason.MAIL_QUESTION: "A question about a mail",
-        OpeningReason.CORRECTION: "A correction",
-        OpeningReason.COMPLAINT: "A complaint",
-        OpeningReason.AUDIT: "An audit",
-    },
-)
 
 
 class ListPage(NamedTuple):
