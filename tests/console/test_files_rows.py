@@ -222,7 +222,7 @@ def test_names_need_a_reason_and_a_case_number(
         ("audit", "", "The case number must have"),
         ("audit", "Robin Sample", "The case number must have"),
         ("audit", "Robin", "The case number must have"),
-        ("audit", "1" * 41, "The case number use 40 characters at most"),
+        ("audit", "1" * 41, "The case number must have 1 to 40 letters"),
     ):
         browser.open(f"{path_of(mixed)}/rows?list=updated")
         browser.send(path_of(mixed) + "/names", reason=reason, case=case)

@@ -54,7 +54,7 @@ async def show_names(visit: Visit) -> Response:
     selection = _selection(visit.form.text("list"), visit.form.text("code"))
     try:
         reason = visit.form.word("reason", OpeningReason)
-        case = visit.form.text("case", longest=CASE_LENGTH)
+        case = visit.form.text("case")
         names = _names_of(visit)
         await visit.app.write(
             lambda tx: open_names(tx, visit.requester, visit.reach, names, reason, case)

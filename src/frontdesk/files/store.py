@@ -79,22 +79,39 @@ def find_file(tx: Tx, file_id: int, *, lock: bool = False) -> EligibilityFile | 
 
 
 def list_files(tx: Tx, file_filter: FileFilter) -> list[EligibilityFile]:
-    """The files, the newest first. Those of an account are a range of an index in its own order:
-    for `account_id = 1 ORDER BY id` PostgreSQL would read the files of all accounts.
+    """The files, the newest first. Those of an account or a plan are a range of an index in its own
+    order: for `account_id = 1 ORDER BY id` PostgreSQL would read the files of all accounts.
     """
     before = LARGEST_ID if file_filter.before_id is None else file_filter.before_id
     given = {name: getattr(file_filter, name) for name in ("sha256", "state", "plan_id")}
     given = {name: value for name, value in given.items() if value is not None}
-    query = sa.select(eligibility_files).filter_by(**given)
-    key: dict[str, Any] = {}
     account_id = file_filter.reach.account_id
-    if account_id is not None:
-        indexed = [name for name in given if name != "plan_id"][:1]
-        key = {"account_id": account_id} | {name: given[name] for name in indexed}
-        if not indexed and "plan_id" in given:
-            key = {"plan_id": given["plan_id"]}
-            query = query.where(_columns.account_id + 0 == account_id)
+    query = sa.select(eligibility_files)
+    if account_id is None:
+        query = query.filter_by(**given)
+        return _files(tx, _newest_first(query, {}, before).limit(file_filter.limit))
+    given |= {"account_id": account_id}
+    key = {name: given[name] for name in _index_for(given)}
+    for name, value in given.items():
+        if name not in key:
+            query = query.where(_by_no_index(name) == value)
     return _files(tx, _newest_first(query, key, before).limit(file_filter.limit))
+
+
+def _index_for(given: Collection[str]) -> tuple[str, ...]:
+    """The columns before the id in the index that finds the files with these values soonest."""
+    if "sha256" in given:
+        return ("account_id", "sha256")
+    owner = "plan_id" if "plan_id" in given else "account_id"
+    return (owner, "state") if "state" in given else (owner,)
+
+
+def _by_no_index(name: str) -> sa.ColumnElement[Any]:
+    """The column, for a condition that must not choose the index: SQLite would take that of the
+    state, with the files of all accounts.
+    """
+    column = _columns[name]
+    return sa.cast(column, sa.BigInteger if isinstance(column.type, sa.Integer) else sa.Text)
 
 
 def _newest_first(query: sa.Select[Any], key: Mapping[str, Any], before: int) -> sa.Select[Any]:
@@ -113,8 +130,9 @@ def list_ended(
     """The account's files that have ended, the newest first, of those with an id below `before_id`:
     the failed ones only if they came before a time.
     """
-    is_old_failure = (_columns.state == FileState.FAILED) & (_columns.created_at < failed_before)
-    has_ended = _columns.state.in_((FileState.DONE, FileState.CANCELLED)) | is_old_failure
+    state = _by_no_index("state")
+    is_old_failure = (state == FileState.FAILED) & (_columns.created_at < failed_before)
+    has_ended = state.in_((FileState.DONE, FileState.CANCELLED)) | is_old_failure
     query = sa.select(eligibility_files).where(has_ended)
     return _files(tx, _newest_first(query, {"account_id": account_id}, before_id).limit(limit))
 
@@ -257,12 +275,12 @@ def applied_files(tx: Tx, plan_id: int, sender: str, *, after: str) -> list[Elig
 def find_applied_before(tx: Tx, plan_id: int, file_id: int) -> EligibilityFile | None:
     """The plan's newest file before this one that was applied; undone ones count, undos don't."""
     query = sa.select(eligibility_files).where(
-        _columns.undoes_id.is_(None),
+        _by_no_index("undoes_id").is_(None),
         _columns.dry_run.is_(False),
-        _columns.state == FileState.DONE,
         _columns.mode != FileMode.COMPARE,
     )
-    return _file(tx, _newest_first(query, {"plan_id": plan_id}, file_id).limit(1))
+    key = {"plan_id": plan_id, "state": FileState.DONE}
+    return _file(tx, _newest_first(query, key, file_id).limit(1))
 
 
 def newer_files(tx: Tx, plan_id: int, after_id: int) -> list[int]:

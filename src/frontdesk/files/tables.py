@@ -59,6 +59,7 @@ eligibility_files = sa.Table(
     sa.Index("ix_eligibility_files_account_id_state_id", "account_id", "state", "id"),
     sa.Index("ix_eligibility_files_account_id_sha256_id", "account_id", "sha256", "id"),
     sa.Index("ix_eligibility_files_plan_id_id", "plan_id", "id"),
+    sa.Index("ix_eligibility_files_plan_id_state_id", "plan_id", "state", "id"),
     sa.Index("ix_eligibility_files_undoes_id", "undoes_id"),
     # One file at a time per account.
     sa.Index(
