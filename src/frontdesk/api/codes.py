@@ -13,7 +13,10 @@ from frontdesk.web.problems import PROBLEMS, problem_content, shown_sentence
 
 REQUEST_ID = "5f0c1a2b00000001"
 _PATH = "/v2/plans/1/eligibility"
-_CODE = Markup('<dt id="{}"><code>{}</code></dt><dd>{}<pre tabindex="0"><code>{}</code></pre></dd>')
+_CODE = Markup(
+    '<dt id="{0}"><a href="#{0}"><code>{1}</code></a></dt>'
+    '<dd>{2}<pre tabindex="0"><code>{3}</code></pre></dd>'
+)
 
 
 class CodeEntry(NamedTuple):

@@ -191,7 +191,23 @@ def _reader() -> "MarkdownIt":
         "table_open", lambda _self, tokens, at, *_rest: _TABLE.format(tokens[at].map[0] + 1)
     )
     reader.add_render_rule("table_close", lambda *_arguments: "</table></div>")
+    reader.add_render_rule("heading_open", _open_heading)
+    reader.add_render_rule("heading_close", _close_heading)
     return reader
+
+
+def _open_heading(_self: object, tokens: Sequence["Token"], at: int, *_arguments: object) -> str:
+    """A heading below the title leads to itself, so that its address can be copied."""
+    token = tokens[at]
+    anchor = token.attrGet("id")
+    if token.tag == "h1":
+        return str(Markup('<h1 id="{}">').format(anchor))
+    return str(Markup('<{0} id="{1}"><a href="#{1}">').format(token.tag, anchor))
+
+
+def _close_heading(_self: object, tokens: Sequence["Token"], at: int, *_arguments: object) -> str:
+    tag = tokens[at].tag
+    return "</h1>\n" if tag == "h1" else f"</a></{tag}>\n"
 
 
 def _add_anchors(tokens: Sequence["Token"]) -> Iterator[tuple[int, str]]:

@@ -1,0 +1,111 @@
+"""Pictures of pages for the documentation: `python -m tests.browser.pictures FOLDER [NAME ...]`.
+
+They are taken from a new demo, whose database is deleted afterwards.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+from playwright.sync_api import Browser, Page
+
+from tests.browser.chromium import chromium
+from tests.browser.png import smaller
+from tests.browser.window import DESK, TELEPHONE, Scheme, Windows
+from tests.patience import wait_until
+from tests.postgres import free_port
+
+# Gets the open page and what the demo has printed, which has its log-ins.
+Steps = Callable[[Page, str], None]
+
+
+def _no_steps(_page: Page, _printed: str) -> None:
+    """The page is pictured as it opens."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """A file NAME.png: the window after `steps`, which begin at `path`."""
+
+    name: str
+    path: str
+    steps: Steps = _no_steps
+    width: int = DESK
+    scheme: Scheme = "light"
+
+
+PICTURES: list[Picture] = [
+    Picture(name="documentation", path="/docs/first-call"),
+    Picture(
+        name="documentation-telephone", path="/docs/first-call", width=TELEPHONE, scheme="dark"
+    ),
+    Picture(name="mailbox", path="/sandbox/mailbox"),
+]
+
+
+def main() -> None:
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    names = set(sys.argv[2:])
+    unknown = names - {each.name for each in PICTURES}
+    if unknown:
+        raise SystemExit(f"No picture has this name: {', '.join(sorted(unknown))}")
+    wanted = [each for each in PICTURES if not names or each.name in names]
+    with tempfile.TemporaryDirectory() as temporary, chromium(Path(temporary)) as browser:
+        take(wanted, folder, Path(temporary), browser)
+
+
+def take(pictures: list[Picture], folder: Path, temporary: Path, browser: Browser) -> None:
+    """Write the pictures into the folder. The demo uses the temporary one."""
+    with _demo(temporary) as (address, printed):
+        for picture in pictures:
+            windows = Windows(browser, address)
+            page = windows.open(picture.path, width=picture.width, scheme=picture.scheme)
+            picture.steps(page, printed())
+            content = smaller(browser, page.screenshot(animations="disabled", caret="hide"))
+            path = folder / f"{picture.name}.png"
+            path.write_bytes(content)
+            sys.stdout.write(f"{path}: {len(content) / 1000:.0f} kB\n")
+            windows.close()
+
+
+@contextmanager
+def _demo(folder: Path) -> Iterator[tuple[str, Callable[[], str]]]:
+    """A served demo: its address, and a function that reads what it has printed."""
+    port = free_port()
+    address = f"http://127.0.0.1:{port}"
+    others = {
+        name: value for name, value in os.environ.items() if not name.startswith("FRONTDESK_")
+    }
+    settings = {"FRONTDESK_DATABASE_URL": f"sqlite:///{folder}/demo.db", "TMPDIR": str(folder)}
+    command = [sys.executable, "-m", "frontdesk", "demo", "--serve", "--port", str(port)]
+    output = folder / "printed"
+    with output.open("wb") as printed:
+        process = subprocess.Popen(
+            command, env=others | settings, stdout=printed, stderr=subprocess.STDOUT
+        )
+    try:
+        wait_until(lambda: _is_ready(address, process, output), "the demo to serve")
+        yield address, output.read_text
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _is_ready(address: str, process: "subprocess.Popen[bytes]", output: Path) -> bool:
+    if process.poll() is not None:
+        raise RuntimeError(f"the demo ended:\n{output.read_text()}")
+    try:
+        return httpx.get(f"{address}/readyz").is_success
+    except httpx.TransportError:
+        return False
+
+
+if __name__ == "__main__":
+    main()
