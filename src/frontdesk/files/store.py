@@ -89,13 +89,13 @@ def list_files(tx: Tx, file_filter: FileFilter) -> list[EligibilityFile]:
     query = sa.select(eligibility_files)
     if account_id is None:
         query = query.filter_by(**given)
-        return _files(tx, _newest_first(query, {}, before).limit(file_filter.limit))
+        return _files(tx, _newest_first(tx, query, {}, before).limit(file_filter.limit))
     given |= {"account_id": account_id}
     key = {name: given[name] for name in _index_for(given)}
     for name, value in given.items():
         if name not in key:
             query = query.where(_by_no_index(name) == value)
-    return _files(tx, _newest_first(query, key, before).limit(file_filter.limit))
+    return _files(tx, _newest_first(tx, query, key, before).limit(file_filter.limit))
 
 
 def _index_for(given: Collection[str]) -> tuple[str, ...]:
@@ -114,12 +114,22 @@ def _by_no_index(name: str) -> sa.ColumnElement[Any]:
     return sa.cast(column, sa.BigInteger if isinstance(column.type, sa.Integer) else sa.Text)
 
 
-def _newest_first(query: sa.Select[Any], key: Mapping[str, Any], before: int) -> sa.Select[Any]:
-    """The query for a range of an index that has these columns and the id, in its own order."""
+def _newest_first(
+    tx: Tx, query: sa.Select[Any], key: Mapping[str, Any], before: int
+) -> sa.Select[Any]:
+    """The query for a range of an index that has these columns and the id, in its own order: by
+    values on SQLite, which of row values uses the first, by row values on PostgreSQL, which would
+    read the files of all accounts in the order of their ids.
+    """
     columns = [_columns[name] for name in key]
     values = [sa.literal(value, _columns[name].type) for name, value in key.items()]
-    query = query.where(sa.tuple_(*columns, _columns.id) < sa.tuple_(*values, before))
-    if key:
+    is_sqlite = tx.dialect.name == "sqlite"
+    for column, value in [*zip(columns, values, strict=True)][0 if is_sqlite else 1 :]:
+        query = query.where(column == value)
+    if is_sqlite or not key:
+        query = query.where(_columns.id < before)
+    else:
+        query = query.where(sa.tuple_(*columns, _columns.id) < sa.tuple_(*values, before))
         query = query.where(sa.tuple_(*columns) >= sa.tuple_(*values))
     return query.order_by(*(column.desc() for column in (*columns, _columns.id)))
 
@@ -134,7 +144,7 @@ def list_ended(
     is_old_failure = (state == FileState.FAILED) & (_columns.created_at < failed_before)
     has_ended = state.in_((FileState.DONE, FileState.CANCELLED)) | is_old_failure
     query = sa.select(eligibility_files).where(has_ended)
-    return _files(tx, _newest_first(query, {"account_id": account_id}, before_id).limit(limit))
+    return _files(tx, _newest_first(tx, query, {"account_id": account_id}, before_id).limit(limit))
 
 
 def change_file(tx: Tx, file_id: int, **changes: Any) -> EligibilityFile:
@@ -280,7 +290,7 @@ def find_applied_before(tx: Tx, plan_id: int, file_id: int) -> EligibilityFile |
         _columns.mode != FileMode.COMPARE,
     )
     key = {"plan_id": plan_id, "state": FileState.DONE}
-    return _file(tx, _newest_first(query, key, file_id).limit(1))
+    return _file(tx, _newest_first(tx, query, key, file_id).limit(1))
 
 
 def newer_files(tx: Tx, plan_id: int, after_id: int) -> list[int]:
