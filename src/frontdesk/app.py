@@ -36,6 +36,7 @@ from frontdesk.usage.counter import SAVE_SECONDS
 READING_THREADS = WRITING_THREADS = 4
 BULK_READING_THREADS = 2  # for lists: other readers don't wait for them
 COMPUTING_THREADS = 2  # for long work without the database: neither readers nor writers wait for it
+SIGN_IN_THREADS = 2
 
 ANSWER_SECONDS = 10  # from a request's last byte to its answer
 LOOK_UP_SECONDS = 4  # of a token
@@ -69,6 +70,8 @@ class App:
         self._writing = Writers(WRITING_THREADS, self.deadlines)
         self._computing = ThreadPoolExecutor(COMPUTING_THREADS, thread_name_prefix="compute")
         self._probing = ThreadPoolExecutor(1, thread_name_prefix="probe")
+        # A password takes 20 ms and 19 MiB: many at once must not hold up those who write.
+        self._signing_in = ThreadPoolExecutor(SIGN_IN_THREADS, thread_name_prefix="sign-in")
         self.lookups: Lookups = (
             SqliteLookups(db, self._reading) if db.is_sqlite else PostgresqlLookups(db)
         )
@@ -107,6 +110,14 @@ class App:
         """Run blocking work that only reads. Raises Unavailable when it takes too long."""
         return await self.in_time(
             asyncio.get_running_loop().run_in_executor(self._reading, timed(work))
+        )
+
+    async def sign_in_thread(self, work: Callable[[], Result]) -> Result:
+        """Run a step of a sign-in, which may hash a password and write, in threads of its own.
+        Raises Unavailable when it takes too long.
+        """
+        return await self.in_time(
+            asyncio.get_running_loop().run_in_executor(self._signing_in, timed(work))
         )
 
     async def ask(self, question: Callable[[Tx], Result]) -> Result:
@@ -250,6 +261,7 @@ class App:
             self._writing,
             self._computing,
             self._probing,
+            self._signing_in,
         ):
             executor.shutdown(wait=not self._is_stopping, cancel_futures=self._is_stopping)
         self.queues.close()

@@ -250,7 +250,7 @@ def test_a_board_is_read_and_rendered_once_for_all_viewers(
     sign_in: SignIn, clinic: Clinic, db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rendered = []
-    describe = now.describe_group
+    describe = now_words.describe_group
 
     def counted(*given: object) -> object:
         rendered.append(given)

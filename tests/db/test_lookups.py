@@ -110,7 +110,7 @@ async def test_a_session_is_looked_up_as_a_transaction_reads_it(
         answers = [await lookups.ask(lookup) for lookup in asked * 2]
     assert answers == [db.ask(lookup.read) for lookup in asked] * 2
     hashes = [lookup.values["secret_hash"] for lookup in asked]
-    assert answers[:3] == [db.ask(lambda tx, each=each: find_session(tx, each)) for each in hashes]
+    assert answers[:3] == [db.ask(partial(find_session, secret_hash=each)) for each in hashes]
     assert [each and each.session.user.named_accounts for each in answers[:3]] == [
         None,
         None,

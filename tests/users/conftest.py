@@ -135,7 +135,7 @@ class Desk:
 
     def trail(self) -> list[str]:
         """The actions of the audit trail, the oldest first."""
-        entries = self.db.ask(lambda tx: list_entries(tx, limit=1000))
+        entries = self.db.ask(lambda tx: list_entries(tx, EVERY, limit=1000))
         return [str(entry["action"]) for entry in reversed(entries)]
 
 

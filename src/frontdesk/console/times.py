@@ -1,6 +1,6 @@
 """Times as a person reads them: in one time zone, which the page names."""
 
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 
 from markupsafe import Markup
 
@@ -66,11 +66,6 @@ def span_text(span: timedelta) -> str:
     if span < 2 * _DAY:
         return f"{seconds // 3600} h"
     return f"{span.days} days"
-
-
-def day_text(day: str | date | None) -> str:
-    """A date as it is stored, such as 2026-11-27; "no end" for None."""
-    return "no end" if day is None else str(day)
 
 
 def _element(moment: datetime, text: str, title: str) -> Markup:

@@ -14,7 +14,9 @@ from frontdesk.db import Database, Tx
 from frontdesk.db.engine import write_alone
 from frontdesk.db.lookups import Lookup
 from frontdesk.errors import NotFound, Unavailable
+from frontdesk.reach import Reach
 from frontdesk.users import factors, limits, passwords, store
+from frontdesk.users.directory import get_user
 from frontdesk.users.factors import FactorKey
 from frontdesk.users.model import (
     MOST_SESSIONS,
@@ -184,7 +186,7 @@ def change_password(
 
 
 def list_sessions(tx: Tx, user_id: int, *, now: datetime) -> list[Session]:
-    """The user's live sessions, the newest first."""
+    """The live sessions of a user that the door has found within its reach, the newest first."""
     return [each for each in store.list_sessions(tx, user_id) if now < each.idle_until]
 
 
@@ -196,19 +198,17 @@ def end_session(tx: Tx, user_id: int, session_id: int, requester: Requester) -> 
     record(tx, requester, "user.session_ended", found.user, session_id=session_id)
 
 
-def end_sessions(tx: Tx, user_id: int, requester: Requester) -> int:
+def end_sessions(tx: Tx, reach: Reach, user_id: int, requester: Requester) -> int:
     """End every session of the user; returns how many there were. Raises NotFound."""
-    found = store.find_credentials(tx, user_id)
-    if found is None:
-        raise NotFound("user")
+    user = get_user(tx, reach, user_id)
     count = store.delete_sessions(tx, user_id)
-    record(tx, requester, "user.sessions_ended", found.user, sessions=count)
+    record(tx, requester, "user.sessions_ended", user, sessions=count)
     return count
 
 
 def end_sessions_of_account(tx: Tx, account_id: int) -> None:
     """The account was suspended or closed: the sessions of its users don't come back with it."""
-    for user in store.list_users(tx, account_id, with_ended=False):
+    for user in store.list_users(tx, Reach.of(account_id), with_ended=False):
         store.delete_sessions(tx, user.id)
 
 

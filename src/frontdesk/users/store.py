@@ -14,6 +14,7 @@ from frontdesk.db import Tx
 from frontdesk.db.lookups import Lookup
 from frontdesk.db.schema import Json
 from frontdesk.db.sets import SameKey
+from frontdesk.reach import Reach
 from frontdesk.text import stored_time
 from frontdesk.users.model import NewUser, Role, Session, User, UserInvitation, UserState
 from frontdesk.users.tables import (
@@ -180,11 +181,11 @@ def find_by_email(tx: Tx, email: str) -> Credentials | None:
     return None if row is None else _credentials(row)
 
 
-def list_users(tx: Tx, account_id: int | None, *, with_ended: bool) -> list[User]:
-    """The users of the account, or with None all users, by e-mail."""
+def list_users(tx: Tx, reach: Reach, *, with_ended: bool) -> list[User]:
+    """The users within reach, by e-mail."""
     query = _CREDENTIALS.order_by(_u.email, _u.id)
-    if account_id is not None:
-        query = query.where(_u.account_id == account_id)
+    if reach.account_id is not None:
+        query = query.where(_u.account_id == reach.account_id)
     if not with_ended:
         query = query.where(_IS_ACTIVE)
     return [_credentials(row).user for row in tx.execute(query).mappings()]
@@ -267,12 +268,12 @@ def _invitation(row: RowMapping) -> UserInvitation:
     return UserInvitation(row["id"], new, row["invited_by"], row["created_at"], row["expires_at"])
 
 
-def list_invitations(tx: Tx, account_id: int | None, *, now: datetime) -> list[UserInvitation]:
-    """Those of the account, or with None all, that can be used; the newest first."""
+def list_invitations(tx: Tx, reach: Reach, *, now: datetime) -> list[UserInvitation]:
+    """Those within reach that can be used; the newest first."""
     columns = user_invitations.c
     query = select(user_invitations).where(columns.expires_at > now).order_by(columns.id.desc())
-    if account_id is not None:
-        query = query.where(columns.account_id == account_id)
+    if reach.account_id is not None:
+        query = query.where(columns.account_id == reach.account_id)
     return [_invitation(row) for row in tx.execute(query).mappings()]
 
 
@@ -349,7 +350,7 @@ def delete_attempt(tx: Tx, secret_hash: bytes) -> None:
 def insert_session(tx: Tx, row: Mapping[str, Any], *, most: int) -> int:
     """The id of the new session. The user's oldest ends if there are `most` already."""
     mine = _s.user_id == row["user_id"]
-    newest = select(_s.id).where(mine).order_by(_s.id.desc()).offset(most - 1)
+    newest = select(_s.id).where(mine).order_by(_s.user_id.desc(), _s.id.desc()).offset(most - 1)
     beyond = list(tx.execute(newest).scalars())
     tx.execute(delete(sessions).where(_s.id.in_(beyond)))
     return int(tx.execute(insert(sessions).values(dict(row)).returning(_s.id)).scalar_one())
@@ -391,7 +392,7 @@ def _looked_up_session(rows: Sequence[Sequence[Any]]) -> StoredSession | None:
 
 def list_sessions(tx: Tx, user_id: int) -> list[Session]:
     """The newest first; some may have ended by time."""
-    query = _STORED_SESSION.where(_s.user_id == user_id).order_by(_s.id.desc())
+    query = _STORED_SESSION.where(_s.user_id == user_id).order_by(_s.user_id.desc(), _s.id.desc())
     return [_stored_session(row).session for row in tx.execute(query).mappings()]
 
 
@@ -441,7 +442,12 @@ def renew_browser(
     row = {"secret_hash": new_hash, "user_id": user_id, "seen_at": now}
     tx.execute(insert(known_browsers).values(row))
     mine = columns.user_id == user_id
-    query = select(columns.secret_hash).where(mine).order_by(columns.seen_at.desc()).offset(most)
+    query = (
+        select(columns.secret_hash)
+        .where(mine)
+        .order_by(columns.user_id.desc(), columns.seen_at.desc())
+        .offset(most)
+    )
     beyond = list(tx.execute(query).scalars())
     tx.execute(delete(known_browsers).where(mine, columns.secret_hash.in_(beyond)))
 
