@@ -96,8 +96,10 @@ def test_a_board_is_watched_while_patients_come_and_go(
     page.get_by_role("button", name="Pause").click()
     feed(db, event("l1", LEFT, 0, plan_id=plan, visit="v1"))
     clock.advance(5.1)
+    asked = len(windows.requests)
     page.clock.run_for(60_000)
     expect(row(page, "Plan 0")).to_contain_text("1 waiting")
+    assert len(windows.requests) == asked
     expect(page.get_by_text("as of 12:00:10")).to_be_visible()
     page.get_by_role("button", name="Go on").click()
     five_seconds_pass(page, clock)

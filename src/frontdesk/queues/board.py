@@ -28,7 +28,7 @@ STEP = timedelta(minutes=5)
 STEPS = DAY // STEP
 BOARD_TIME = timedelta(seconds=5)
 DAY_TIME = timedelta(seconds=60)
-MOST_KEPT = 1000  # boards, or days
+MOST_KEPT = 200  # boards and days in a process; a day has up to 125 kB
 
 
 class PlanBoard(NamedTuple):
@@ -234,7 +234,7 @@ class QueueBoards:
             shared = self._shared.get(key)
             if shared is None:
                 if len(self._shared) >= MOST_KEPT:
-                    self._shared.clear()
+                    del self._shared[next(iter(self._shared))]  # the oldest
                 shared = self._shared[key] = _Shared()
             return shared
 
