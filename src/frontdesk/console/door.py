@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from enum import Enum
 from functools import partial
 
+from frontdesk.access.accounts import get_account
 from frontdesk.app import App
 from frontdesk.console import cookies
 from frontdesk.console.errors import NoRight, SignInNeeded, error_page
@@ -97,7 +98,7 @@ async def _admit(visit: Visit, for_: Right | Who) -> None:
     elif visit.session is None and for_ is not Who.ANYONE:
         raise SignInNeeded
     if visit.session is not None:
-        _check_right(visit, visit.session, for_)
+        await _check_right(visit, visit.session, for_)
 
 
 async def _find_session(visit: Visit) -> None:
@@ -114,7 +115,7 @@ async def _find_session(visit: Visit) -> None:
     visit.secret = secret
 
 
-def _check_right(visit: Visit, session: Session, for_: Right | Who) -> None:
+async def _check_right(visit: Visit, session: Session, for_: Right | Who) -> None:
     """Raises NotFound for an account beyond the user's reach, as for one that does not exist;
     NoRight.
     """
@@ -123,6 +124,8 @@ def _check_right(visit: Visit, session: Session, for_: Right | Who) -> None:
         account_id = visit.request.path_id("account_id", of="account")
         if not user.reaches(account_id):
             raise NotFound("account")
+        if user.is_of_installation:  # whose reach is every number
+            await visit.app.ask(lambda tx: get_account(tx, account_id))
         visit.account_id = account_id
         visit.app.refuse_used_up_trail(account_id)
     if isinstance(for_, Right) and not user.may(for_, visit.account_id):
