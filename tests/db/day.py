@@ -23,11 +23,13 @@ from frontdesk.disclosures import (
     find_search,
     keep_search,
     list_entries_about,
+    open_names,
     open_record,
     read_covered,
+    read_names,
 )
 from frontdesk.disclosures.looks import LAST
-from frontdesk.disclosures.model import CheckedField, Opening, OpeningReason
+from frontdesk.disclosures.model import CheckedField, FileNames, Opening, OpeningReason
 from frontdesk.disclosures.person import view_person
 from frontdesk.eligibility import derive_due, enrol
 from frontdesk.eligibility.people import (
@@ -59,7 +61,16 @@ from frontdesk.files.claims import RunOptions
 from frontdesk.files.drafts import steps, unfinished_drafts
 from frontdesk.files.drafts.steps import DraftKey, DraftUpload, NewDraft
 from frontdesk.files.faults import group_faults
-from frontdesk.files.model import Draft, FileKey
+from frontdesk.files.model import Draft, FileKey, FileState
+from frontdesk.files.overview import (
+    read_ended,
+    read_overview,
+    read_page,
+    read_view,
+    which_are_undone,
+)
+from frontdesk.files.report import ReportCursor, ReportFilter
+from frontdesk.files.report_rows import row_page
 from frontdesk.files.store import set_file_settings
 from frontdesk.files.turns import FileTurns
 from frontdesk.formats.model import FileMode
@@ -338,7 +349,28 @@ class Installation:
         moved = self.desk.load(csv_of(rows[:1]), plan=1)
         assert moved.counts["moved"] == 1
         assert self.desk.report(moved)
+        self._look_at_files_as_a_user()
         self._begin_tomorrow(rows[1])
+
+    def _look_at_files_as_a_user(self) -> None:
+        account_id = self.customer.account_id
+        reach = Reach.of(account_id)
+        now = self.clock()
+        with self.db.read() as tx:
+            found = read_overview(tx, account_id, now=now)
+            newest = found.ended[0]
+            read_ended(tx, account_id, before_id=newest.id, now=now)
+            read_page(tx, reach, state=FileState.DONE, plan_id=newest.plan_id)
+            read_page(tx, reach, plan_id=newest.plan_id, before_id=newest.id)
+            which_are_undone(tx, [each.id for each in found.ended])
+            view = read_view(tx, FileKey(newest.id, reach))
+            wanted = ReportFilter(next(iter(view.file.counts)))
+            rows, _ = row_page(tx, newest.id, wanted, after=ReportCursor(), size=25)
+        user = Requester("user:1", "request", now)
+        names = FileNames(newest.id, session_id=1)
+        with self.db.write() as tx:
+            open_names(tx, user, reach, names, OpeningReason.AUDIT, f"{self.number}")
+            read_names(tx, user, reach, names, [each.member_id for each in rows])
 
     def _begin_tomorrow(self, of_today: dict[str, Any]) -> None:
         """A member of another plan from tomorrow on: a worker moves it."""

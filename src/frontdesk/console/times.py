@@ -47,6 +47,12 @@ class Times:
         """`09:41:20`, without an element around it."""
         return moment.astimezone(self._zone).strftime("%H:%M:%S")
 
+    def minute(self, moment: datetime) -> str:
+        """`09:41`, or `Nov 27 09:41` on another day, for a sentence."""
+        local = moment.astimezone(self._zone)
+        is_today = local.date() == self._now.astimezone(self._zone).date()
+        return local.strftime("%H:%M" if is_today else "%b %-d %H:%M")
+
     def ago(self, moment: datetime | None) -> Markup:
         """`6 h`, `20 min`: how long ago, with the time itself as title; "" for None."""
         if moment is None:

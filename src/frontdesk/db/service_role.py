@@ -27,7 +27,7 @@ _TABLES = {
     ),
     "SELECT, INSERT, UPDATE, DELETE": (
         "account_usage request_costs request_allowances failed_attempts disclosures people_searches "
-        "encounters duties eligibility_files "
+        "opened_names encounters duties eligibility_files "
         "eligibility_mappings suppressions file_drafts file_rows webhook_endpoints "
         "users sessions sign_in_attempts known_browsers client_secrets_seen"
     ),

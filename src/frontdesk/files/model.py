@@ -169,6 +169,7 @@ class EligibilityFile:
     The content of a file with `draft_id` is that of a draft (files.drafts).
 
     `undoes_id` is set for an undo: a file without content that takes back what another file did.
+    `decided_by` is the actor that last approved or cancelled the file or accepted its mapping.
     `epoch` counts the claims of workers (files.claims).
     """
 
@@ -208,6 +209,8 @@ class EligibilityFile:
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+    decided_by: str | None
+    decided_at: datetime | None
     epoch: int
     lease_until: datetime | None
 

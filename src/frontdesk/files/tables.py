@@ -50,6 +50,9 @@ eligibility_files = sa.Table(
     *required(sa.String(64), "client", "request_id"),
     *required(UtcTime(), "created_at"),
     *optional(UtcTime(), "started_at", "finished_at", "lease_until"),
+    # The person or client that last approved or cancelled the file, or accepted its mapping.
+    *optional(sa.String(64), "decided_by"),
+    *optional(UtcTime(), "decided_at"),
     # The claim of a worker counts the epoch up, and every later write is `WHERE epoch = mine`.
     *required(sa.Integer(), "rows_done", "chunks_done", "epoch", default=0),
     sa.ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
@@ -58,6 +61,7 @@ eligibility_files = sa.Table(
     sa.Index("ix_eligibility_files_account_id_state_id", "account_id", "state", "id"),
     sa.Index("ix_eligibility_files_account_id_sha256_id", "account_id", "sha256", "id"),
     sa.Index("ix_eligibility_files_plan_id_id", "plan_id", "id"),
+    sa.Index("ix_eligibility_files_plan_id_state_id", "plan_id", "state", "id"),
     sa.Index("ix_eligibility_files_undoes_id", "undoes_id"),
     sa.Index("ix_eligibility_files_draft_id", "draft_id", **_where("draft_id IS NOT NULL")),
     # One file at a time per account.

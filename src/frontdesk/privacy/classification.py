@@ -116,6 +116,7 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
     "disclosures": _columns(
         id=["id", "member_id", "session_id"], fact=["kind"], reference=["actor"], time=["at"]
     ),
+    "opened_names": _columns(id=["id", "file_id", "session_id"], reference=["actor"], time=["at"]),
     "people_searches": _columns(
         id=["id", "session_id", "account_id", "member_ids"],
         fact=["truncated"],
@@ -203,8 +204,10 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
             "shown",
             "epoch",
         ],
-        reference=["client", "request_id"],
-        time=["file_date", "created_at", "started_at", "finished_at", "lease_until"],
+        reference=["client", "request_id", "decided_by"],
+        time=[
+            *("file_date", "created_at", "started_at", "finished_at", "lease_until", "decided_at")
+        ],
     ),
     "eligibility_mappings": _columns(
         id=["account_id"], account=["name", "mapping"], fact=["is_default"], time=["changed_at"]

@@ -1,4 +1,4 @@
-// The one script of the pages: refresh of a region, progress of an upload, the end of the session.
+// The one script of the pages: refresh of a region, and the end of the session.
 // Everything works without it; then a reload shows what is new.
 "use strict";
 
@@ -17,7 +17,7 @@
   // Regions that are fetched anew, each by its id. What is open and what has the focus stay: a region
   // is replaced only if the page has changed, and not while something is typed or pressed in it.
   const regions = () => [...document.querySelectorAll("[data-refresh]")];
-  let tag = "";
+  let tag = document.querySelector("[data-tag]")?.dataset.tag || "";
   let isPaused = false;
 
   function replace(region, fresh) {
@@ -89,34 +89,6 @@
       if (answer.type !== "opaqueredirect" && !answer.ok) return location.reload();
       end.hidden = true;
       setTimeout(offer, Math.max(0, left - OFFER_SECONDS) * 1000);
-    });
-  }
-
-  // An upload with its progress.
-  const upload = document.querySelector("form[data-upload]");
-  if (upload) {
-    upload.addEventListener("submit", (event) => {
-      event.preventDefault();
-      const bar = upload.querySelector("progress");
-      const said = upload.querySelector("[data-said]");
-      const request = new XMLHttpRequest();
-      request.upload.addEventListener("progress", (sent) => {
-        bar.hidden = false;
-        bar.max = sent.total;
-        bar.value = sent.loaded;
-      });
-      request.addEventListener("load", () => {
-        if (request.responseURL && request.status < 400) return location.assign(request.responseURL);
-        document.open();
-        document.write(request.responseText);
-        document.close();
-      });
-      request.addEventListener("error", () => {
-        bar.hidden = true;
-        said.textContent = "The upload broke off. Nothing was stored: choose the file again.";
-      });
-      request.open("POST", upload.action);
-      request.send(new FormData(upload));
     });
   }
 })();
