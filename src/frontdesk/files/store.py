@@ -5,6 +5,7 @@ Rows that changed nothing and have no warning are stored by the chunk as packed 
 would double the time of an unchanged file (docs/decisions/0026).
 """
 
+import operator
 import zlib
 from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -107,11 +108,12 @@ def _index_for(given: Collection[str]) -> tuple[str, ...]:
 
 
 def _by_no_index(name: str) -> sa.ColumnElement[Any]:
-    """The column, for a condition that must not choose the index: SQLite would take that of the
-    state, with the files of all accounts.
+    """The column, for a condition that must not choose the index: both databases would take that of
+    the state, with the files of all accounts.
     """
     column = _columns[name]
-    return sa.cast(column, sa.BigInteger if isinstance(column.type, sa.Integer) else sa.Text)
+    is_number = isinstance(column.type, sa.Integer)
+    return column + 0 if is_number else sa.func.coalesce(column, sa.literal("", sa.Text))
 
 
 def _newest_first(
@@ -123,11 +125,8 @@ def _newest_first(
     """
     columns = [_columns[name] for name in key]
     values = [sa.literal(value, _columns[name].type) for name, value in key.items()]
-    is_sqlite = tx.dialect.name == "sqlite"
-    for column, value in [*zip(columns, values, strict=True)][0 if is_sqlite else 1 :]:
-        query = query.where(column == value)
-    if is_sqlite or not key:
-        query = query.where(_columns.id < before)
+    if tx.dialect.name == "sqlite" or not key:
+        query = query.where(*map(operator.eq, columns, values), _columns.id < before)
     else:
         query = query.where(sa.tuple_(*columns, _columns.id) < sa.tuple_(*values, before))
         query = query.where(sa.tuple_(*columns) >= sa.tuple_(*values))
