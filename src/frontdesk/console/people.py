@@ -3,6 +3,7 @@ open the record for a reason. Until then a person is covered: no name, no birth 
 """
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import Any
 
 from frontdesk.config import Environment
@@ -11,6 +12,7 @@ from frontdesk.console.actors import names_of
 from frontdesk.console.door import Pages
 from frontdesk.console.mail_words import mail_answer
 from frontdesk.console.reasons import REASONS
+from frontdesk.console.times import span_text
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
 from frontdesk.disclosures.checks import check_answer
@@ -20,7 +22,7 @@ from frontdesk.disclosures.person import PersonView, view_person
 from frontdesk.disclosures.searches import find_search, keep_search
 from frontdesk.eligibility import person_mail
 from frontdesk.eligibility.search import ByBirthDate, ByEmail, ByExternalId, FindBy, search_people
-from frontdesk.errors import FrontdeskError, Invalid, NotFound
+from frontdesk.errors import FrontdeskError, Invalid, NotFound, RateLimited
 from frontdesk.reach import EVERY
 from frontdesk.users.model import NotFresh, Right, Role
 from frontdesk.web.response import Response
@@ -146,6 +148,7 @@ async def _person_page(visit: Visit, *, status: int = 200, **said: Any) -> Respo
         labels=_LABELS,
         reasons=OpeningReason,
         reason_labels=REASONS,
+        typed=visit.form.fields,
         **({"message": "", "tone": "bad", "checked": None} | said),
     )
 
@@ -162,9 +165,11 @@ async def check(visit: Visit) -> Response:
                 tx, visit.requester, visit.reach, member_id, field=field, text=text
             )
         )
-    except (Invalid, FrontdeskError) as error:
-        if isinstance(error, NotFound):
-            raise
+    except RateLimited as error:
+        wait = span_text(timedelta(seconds=error.retry_after_seconds))
+        message = f"{error.detail} Try again in {wait}."
+        return await _person_page(visit, status=429, message=message)
+    except Invalid as error:
         return await _person_page(visit, status=422, message=_said(error))
     return await _person_page(visit, checked=(field, answer))
 
@@ -173,14 +178,14 @@ async def check(visit: Visit) -> Response:
 async def open_person(visit: Visit) -> Response:
     """Open the record in this session, for 15 minutes, for a reason and a case."""
     session = visit.session
-    opening = Opening(
-        visit.id_of("member_id", of="eligible member"),
-        visit.form.word("reason", OpeningReason),
-        visit.form.text("case"),
-        _session_id(visit),
-        has_fresh_factor=session is not None and session.is_fresh(visit.now),
-    )
     try:
+        opening = Opening(
+            visit.id_of("member_id", of="eligible member"),
+            visit.form.word("reason", OpeningReason),
+            visit.form.text("case"),
+            _session_id(visit),
+            has_fresh_factor=session is not None and session.is_fresh(visit.now),
+        )
         opened = await visit.app.write(
             lambda tx: open_record(tx, visit.requester, visit.reach, opening)
         )
