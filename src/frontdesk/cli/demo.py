@@ -19,7 +19,13 @@ from frontdesk.cli.output import Output, fail, settings
 from frontdesk.cli.serve import listening_sockets, serve
 from frontdesk.clock import system_clock
 from frontdesk.config import Environment
-from frontdesk.sandbox.demo_data import Demo, set_up_demo
+from frontdesk.sandbox.demo_data import (
+    Demo,
+    HistoryState,
+    find_demo_account,
+    history_state,
+    set_up_demo,
+)
 from frontdesk.sandbox.demo_users import set_up_demo_users
 
 HOST = "127.0.0.1"
@@ -49,6 +55,14 @@ def demo(
     moving: Annotated[
         bool, typer.Option("--moving/--still", help="While serving, let patients come and be seen.")
     ] = True,
+    with_history: Annotated[
+        bool | None,
+        typer.Option(
+            "--history/--no-history",
+            help="Give a new demo account two weeks of files, mails and visits.",
+            show_default="with --serve",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Make a demo account with plans, doctors and patients, and print how to try it; safe to run
@@ -70,9 +84,18 @@ def demo(
         listening_sockets(HOST, port, workers=1)[0].close()
     with opened_database(config) as db:
         bring_up_to_date(db, config)
-        made = change_in(db, lambda context: set_up_demo(context.tx, context.requester))
-        users = set_up_demo_users(db, made.account.id, system_clock())
+        wants_history = with_server if with_history is None else with_history
+        if wants_history and db.ask(find_demo_account) is None:
+            # Its imports take 0.1 s, which a demo without a history need not wait for.
+            from frontdesk.cli.demo_history import set_up_with_history
+
+            made, users = set_up_with_history(db, config)
+        else:
+            made = change_in(db, lambda context: set_up_demo(context.tx, context.requester))
+            users = set_up_demo_users(db, made.account.id, system_clock())
+        history = db.ask(lambda tx: history_state(tx, made.account.id))
     outcome = _outcome(made, config.base_url)
+    outcome["history"] = history
     outcome["console_url"] = f"{config.console_origin}/console"
     outcome["users"] = [user._asdict() for user in users]
     Output(outcome, _parts(outcome)).print(as_json=as_json)
@@ -137,11 +160,22 @@ def _member_command(made: Demo, base_url: str) -> str:
     return f"curl -sS {address} {_BEARER} {types} -d {shlex.quote(json.dumps(MEMBER))}"
 
 
+_HISTORIES = {
+    HistoryState.NONE: "",
+    HistoryState.MADE: ", with two weeks of history",
+    HistoryState.INCOMPLETE: (
+        ". Its history is incomplete, because the run that made it was ended: make a new database "
+        "for a whole one"
+    ),
+}
+
+
 def _parts(outcome: dict[str, Any]) -> list[Part]:
     """Each command is a line of its own: a line that the terminal breaks could not be pasted."""
     made = "made" if outcome["account_created"] else "there already"
+    account = f"The demo account is {made}{_HISTORIES[outcome['history']]}."
     return [
-        heading(f"The demo account is {made}. Its API client has a fresh secret:"),
+        heading(f"{account} Its API client has a fresh secret:"),
         field_table({name: outcome[name] for name in ("client_id", "client_secret")}),
         heading("\nGet a token (it lives for two hours):"),
         outcome["token_command"],
