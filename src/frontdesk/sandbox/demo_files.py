@@ -61,11 +61,11 @@ def beginning(people: Iterable[Person], day: date) -> list[Person]:
 
 
 def with_faults(people: Sequence[Person]) -> list[Person]:
-    """Six people as a hurried export has them: five are refused, each for another reason."""
+    """Six people as a hurried export has them: most are refused, each for another reason."""
     wrong = (
         {"zipcode": "2134"},
         {"dob": "31.02.1980"},
-        {"last_name": ""},
+        {"external_id": ""},
         {"effective_date": "soon"},
         {"gender": "N/A?"},
         {"city": "Salem"},

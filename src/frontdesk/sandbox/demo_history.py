@@ -38,7 +38,7 @@ from frontdesk.users.model import Role
 
 LENGTH = timedelta(days=14)
 VISITS = timedelta(hours=26)  # the chart of a plan shows 24
-STEP = timedelta(minutes=5)  # of the visits and their estimates; the chart's
+STEP = timedelta(minutes=10)  # of the visits and their estimates
 TOLD_AFTER_SECONDS = 1.0
 SEED = 38
 
@@ -129,7 +129,7 @@ class History:
             (240.0, self._changes_with_faults),
             (215.0, self._unreadable_file),
             (192.0, self._wrong_plan),
-            (167.0, self._half_a_list),
+            (167.0, self._next_years_list),
             (144.0, self._dry_run),
             (120.0, self._closed_site),
             (72.0, self._single_people),
@@ -139,7 +139,7 @@ class History:
             (47.0, self._nightly_list),
             (46.0, self._options.deliver),
             (9.0, self._needs_mapping),
-            (3.0, self._next_years_list),
+            (3.0, self._half_a_list),
             (0.3, self._new_hires),
             (0.2, self._options.deliver),
             (0.01, self._large_file),
@@ -202,10 +202,11 @@ class History:
         )
         self._run(undo)
 
-    def _half_a_list(self) -> None:
-        """The second half of a nightly list is missing; somebody cancels it."""
-        half = files.csv_of(self._bronze[: len(self._bronze) // 3])
-        file = self._load("demo-bronze", half, "nightly-bronze.csv", FileMode.FULL, by=self._client)
+    def _next_years_list(self) -> None:
+        """A list of next year that came too early: held, and cancelled some hours later."""
+        begin = date(self._end.year + 1, 1, 1)
+        content = files.csv_of(files.beginning(self._bronze, begin))
+        file = self._load("demo-bronze", content, f"bronze-{begin.year}.csv", FileMode.FULL)
         self._pass(timedelta(hours=4))
         key = FileKey(file.id, Reach.of(self._account_id))
         write_alone(
@@ -232,11 +233,10 @@ class History:
         content = files.x12_of(self._invent(12))
         self._load("demo-gold", content, "gold-enrolment.834", mapping={})
 
-    def _next_years_list(self) -> None:
-        """A list of next year, too early: until then nobody on it would have access."""
-        begin = date(self._end.year + 1, 1, 1)
-        content = files.csv_of(files.beginning(self._bronze, begin))
-        self._load("demo-bronze", content, f"bronze-{begin.year}.csv", FileMode.FULL)
+    def _half_a_list(self) -> None:
+        """A nightly list without most of its rows: held, because so many would lose access."""
+        content = files.csv_of(self._bronze[: len(self._bronze) // 3])
+        self._load("demo-bronze", content, "nightly-bronze.csv", FileMode.FULL, by=self._client)
 
     def _new_hires(self) -> None:
         """More new members with an address than one batch takes."""
