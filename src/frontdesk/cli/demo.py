@@ -5,20 +5,24 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from io import StringIO
 from typing import Annotated, Any
 
 import typer
 
-from frontdesk.cli.command_group import change_in, opened_database
+from frontdesk.cli.command_group import change_in, new_request, opened_database
 from frontdesk.cli.installation import bring_up_to_date
 from frontdesk.cli.layout import Part, field_table, heading, table
 from frontdesk.cli.options import Json
 from frontdesk.cli.output import Output, fail, settings
 from frontdesk.cli.serve import listening_sockets, serve
-from frontdesk.clock import system_clock
-from frontdesk.config import Environment
+from frontdesk.clock import Clock, system_clock
+from frontdesk.config import Config, Environment
+from frontdesk.db import Database
+from frontdesk.db.engine import write_alone
+from frontdesk.log_output import LogOutput
 from frontdesk.sandbox.demo_data import (
     Demo,
     HistoryState,
@@ -26,7 +30,7 @@ from frontdesk.sandbox.demo_data import (
     history_state,
     set_up_demo,
 )
-from frontdesk.sandbox.demo_users import set_up_demo_users
+from frontdesk.sandbox.demo_users import DemoUser, set_up_demo_users
 
 HOST = "127.0.0.1"
 
@@ -86,10 +90,7 @@ def demo(
         bring_up_to_date(db, config)
         wants_history = with_server if with_history is None else with_history
         if wants_history and db.ask(find_demo_account) is None:
-            # Its imports take 0.1 s, which a demo without a history need not wait for.
-            from frontdesk.cli.demo_history import set_up_with_history
-
-            made, users = set_up_with_history(db, config)
+            made, users = _with_history(db, config)
         else:
             made = change_in(db, lambda context: set_up_demo(context.tx, context.requester))
             users = set_up_demo_users(db, made.account.id, system_clock())
@@ -103,6 +104,60 @@ def demo(
         os.environ["FRONTDESK_BASE_URL"] = config.base_url  # the serving processes read it there
         with _moving_queues(made.account.id) if moving else nullcontext():
             serve(host=HOST, port=port, workers=1)
+
+
+def _with_history(db: Database, config: Config) -> tuple[Demo, list[DemoUser]]:
+    """A new demo account with two weeks of history. Says so on stderr if that takes a while."""
+    # These take as long to import as a demo without a history takes to make.
+    from frontdesk.installation import run_options
+    from frontdesk.sandbox.demo_history import (
+        LENGTH,
+        History,
+        HistoryOptions,
+        PastClock,
+        begin_history,
+    )
+
+    requester = new_request()
+    made = write_alone(db, lambda tx: begin_history(tx, requester))
+    clock = PastClock(requester.now - LENGTH)
+    users = set_up_demo_users(db, made.account.id, clock())
+    with _post_office(db, config, clock) as deliver:
+        options = HistoryOptions(run_options(config), clock, deliver, _tell_of_history)
+        History(db, made, users, options).make()
+    return made, users
+
+
+def _tell_of_history() -> None:
+    typer.echo("Making two weeks of history for the demo account ...", err=True)
+
+
+@contextmanager
+def _post_office(db: Database, config: Config, clock: Clock) -> Iterator[Callable[[], None]]:
+    """A function that delivers what is due by the clock. Every mail is caught, also where the
+    sandbox has a relay.
+    """
+    from frontdesk.invitations.hourly_window import HourlyWindows
+    from frontdesk.invitations.protocol import DeliveryContext
+    from frontdesk.mailbox.catcher import MailCatcher
+    from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
+
+    windows = HourlyWindows(lambda: clock().timestamp())
+    options = WorkerOptions(
+        context=DeliveryContext(policy_of(config), windows),
+        read_time=lambda _tx: clock(),
+        log=LogOutput(StringIO()),
+    )
+    worker = DeliveryWorker(config, db, MailCatcher(db, clock), options)
+
+    def deliver() -> None:
+        while worker.turn():
+            pass
+
+    try:
+        yield deliver
+    finally:
+        worker.close()
 
 
 @contextmanager
