@@ -110,12 +110,11 @@ class History:
             self._go_to(self._end - before_end)
             step()
         self._go_to(self._end)
+        if self._visits is not None:
+            self._visits.close()
         counter_of(self._db.engine).save_rest(self._db, self._clock())
-        requester = self._by("sandbox")
-        note = partial(audit.record_action, requester=requester, action=MADE)
-        write_alone(
-            self._db, lambda tx: note(tx, account_id=self._account_id, subject_id=self._account_id)
-        )
+        entry = self._by("sandbox").entry(MADE, self._account_id, self._account_id)
+        write_alone(self._db, partial(audit.record, entries=[entry], now=self._clock()))
         self._db.announce_work()
 
     def _steps(self) -> Iterator[tuple[timedelta, Callable[[], None]]]:
@@ -196,11 +195,7 @@ class History:
         """People of another employer, taken back an hour later."""
         file = self._load("demo-silver", files.csv_of(self._invent(6)), "northwind-joiners.csv")
         self._pass(timedelta(hours=1))
-        key = FileKey(file.id, Reach.of(self._account_id))
-        undo = write_alone(
-            self._db, partial(undo_file, key=key, requester=self._by(self._users[Role.EDITOR]))
-        )
-        self._run(undo)
+        self._run(self._decide(undo_file, file, Role.EDITOR))
 
     def _next_years_list(self) -> None:
         """A list of next year that came too early: held, and cancelled some hours later."""
@@ -208,10 +203,7 @@ class History:
         content = files.csv_of(files.beginning(self._bronze, begin))
         file = self._load("demo-bronze", content, f"bronze-{begin.year}.csv", FileMode.FULL)
         self._pass(timedelta(hours=4))
-        key = FileKey(file.id, Reach.of(self._account_id))
-        write_alone(
-            self._db, partial(cancel_file, key=key, requester=self._by(self._users[Role.EDITOR]))
-        )
+        self._decide(cancel_file, file, Role.EDITOR)
 
     def _dry_run(self) -> None:
         content = files.csv_of([*self._silver, *self._invent(3)])
@@ -223,11 +215,7 @@ class History:
         content = files.csv_of(self._bronze)
         file = self._load("demo-bronze", content, "bronze-site-closed.csv", FileMode.FULL)
         self._pass(timedelta(hours=2))
-        key = FileKey(file.id, Reach.of(self._account_id))
-        write_alone(
-            self._db, partial(approve_file, key=key, requester=self._by(self._users[Role.APPROVER]))
-        )
-        self._run(file)
+        self._run(self._decide(approve_file, file, Role.APPROVER))
 
     def _needs_mapping(self) -> None:
         content = files.x12_of(self._invent(12))
@@ -276,6 +264,14 @@ class History:
         upload.write(content)
         return upload.finish(requester)
 
+    def _decide(
+        self, action: Callable[..., EligibilityFile], file: EligibilityFile, role: Role
+    ) -> EligibilityFile:
+        """What a user of this role does with the file."""
+        key = FileKey(file.id, Reach.of(self._account_id))
+        requester = self._by(self._users[role])
+        return write_alone(self._db, partial(action, key=key, requester=requester))
+
     def _run(self, file: EligibilityFile) -> EligibilityFile:
         run_next(self._db, self._clock, self._options.run, only=file.id)
         return file
@@ -304,7 +300,7 @@ class History:
         """People whose mails go different ways: sent, bounced, refused, complained about."""
         names = ("elena.fischer", "bounce+moreno", "refuse+tanaka", "complaint+brooks", "iris.cole")
         self._posted = [
-            self._post(person | {"email": f"{name}@example.com"}, invite=True)
+            self._post(person | {"email": f"{name}@example.com"})
             for name, person in zip(names, self._invent(len(names)), strict=True)
         ]
 
@@ -333,14 +329,14 @@ class History:
 
         write_alone(self._db, block)
         [person] = self._invent(1)
-        self._post(person | {"email": address}, invite=True)
+        self._post(person | {"email": address})
         self._options.deliver()
 
-    def _post(self, person: Mapping[str, str], *, invite: bool) -> int:
-        """The id of the member, who is written as by a POST of the client."""
+    def _post(self, person: Mapping[str, str]) -> int:
+        """The id of the member, who is written and invited as by a POST of the client."""
         now = self._clock()
         given = {name: value for name, value in person.items() if value}
-        record = parse_member({**given, "invite_immediately": invite}, today=now.date().isoformat())
+        record = parse_member({**given, "invite_immediately": True}, today=now.date().isoformat())
         requester = self._by(self._client)
         plan_id = self._plans["demo-gold"].id
         new = Submission(self._account_id, plan_id, record, requester.actor, requester.request_id)
@@ -387,3 +383,6 @@ class _PastVisits:
         self._feeder.feed()
         if self._clock() + STEP <= end:
             self._snapshots.read(self._db, self._account_id, self._plan_ids)
+
+    def close(self) -> None:
+        self._snapshots.close()
