@@ -11,6 +11,7 @@ from frontdesk.users.model import ACCOUNT_ROLES, NewUser, Role
 from tests.conftest import Api, SetClock
 from tests.console.browsing import ORIGIN, Browser
 from tests.factories import Customer, make_customer
+from tests.files.loading import Desk
 
 SignIn = Callable[..., Browser]
 
@@ -51,3 +52,17 @@ def sign_in(
 @pytest.fixture
 def other_account(db: Database) -> int:
     return make_customer(db, name="Other Health").account_id
+
+
+@pytest.fixture
+def desk(db: Database, customer: Customer, clock: SetClock) -> Desk:
+    """Hands in files as the customer's API client."""
+    made = Desk(db, customer, clock)
+    made.client = customer.client_id
+    return made
+
+
+@pytest.fixture
+def other(db: Database, clock: SetClock) -> Desk:
+    """The desk of another account."""
+    return Desk(db, make_customer(db, name="Other Health"), clock)

@@ -7,7 +7,7 @@ import pytest
 
 from frontdesk.config import read_config
 from frontdesk.console.routes import ENDPOINTS
-from frontdesk.users.model import Role
+from frontdesk.users.model import RIGHTS, Right, Role
 from tests.console.browsing import Browser
 from tests.console.conftest import SignIn
 from tests.factories import Customer
@@ -37,11 +37,51 @@ def test_every_address_is_shut_before_the_sign_in(
             assert (browser.status, "Nothing was done" in browser.page) == (401, True), path
 
 
+def right_of(endpoint: object) -> object:
+    """What the page is declared for: a right, or who."""
+    return getattr(endpoint, "handler").args[1]  # noqa: B009 # of `partial`
+
+
+@pytest.mark.parametrize("role", Role)
+def test_each_page_and_form_is_open_to_the_roles_with_its_right_only(
+    sign_in: SignIn, customer: Customer, role: Role
+) -> None:
+    browser = sign_in(role)
+    token = {"token": browser.open("/console/me").form("/console/me")["token"]}
+    for endpoint in SHUT:
+        right = right_of(endpoint)
+        if not isinstance(right, Right) or "{account_id}" not in endpoint.path:
+            continue
+        path = path_of(endpoint, customer.account_id)
+        if endpoint.method == "GET":
+            browser.open(path)
+        else:
+            browser.post(path, token)
+        is_allowed = right in RIGHTS[role]
+        assert (browser.status == 403) == (not is_allowed), (endpoint.method, path, browser.status)
+        assert browser.status < 500, (endpoint.method, path)
+
+
 def test_the_entrance_leads_in_one_step_to_both_fields(browsers: Callable[[], Browser]) -> None:
     browser = browsers().open("/console")
     assert len(browser.answer.history) == 1
     fields = browser.form("/console/sign-in")
     assert {"email", "password", "token"} <= fields.keys()
+
+
+@pytest.mark.parametrize("role", [Role.SUPPORT, Role.OPERATOR, Role.AUDITOR])
+def test_an_account_that_does_not_exist_is_not_an_empty_one(sign_in: SignIn, role: Role) -> None:
+    browser = sign_in(role)
+    for account_id in (0, 999_999, 10**17):
+        for place in ("files", "now", "people"):
+            assert browser.open(f"/console/accounts/{account_id}/{place}").status == 404
+
+
+def test_a_slash_at_the_end_leads_to_the_page(sign_in: SignIn) -> None:
+    browser = sign_in(Role.OPERATOR)
+    assert browser.open("/console/").path == "/console/accounts"
+    assert browser.open("/console/accounts/").path == "/console/accounts"
+    assert browser.open("/console/nothing/").status == 404
 
 
 def test_another_account_looks_like_an_unknown_one(

@@ -28,7 +28,8 @@ READ_WHOLE = {
     *("alembic_version", "installation", "delivery_home", "worker_status"),
     *("delivery_windows", "plans", "provider_groups", "queue_snapshots"),
     *("staging_members", "staging_invitations"),
-    *("disclosures", "people_searches", "failed_attempts", "request_allowances", "legal_holds"),
+    *("disclosures", "opened_names", "people_searches"),
+    *("failed_attempts", "request_allowances", "legal_holds"),
     *("audit_prunings", "distinct_members", "users", "user_invitations"),
     *("uniqueness_probes", "webhook_endpoints", "account_quotas"),
 }

@@ -1919,7 +1919,7 @@ export interface components {
              * @description The word of the remedy.
              * @enum {string}
              */
-            action: "accept_mapping" | "approve_file" | "cancel_file" | "create_member" | "declare_encoding" | "give_mapping" | "list_accounts" | "list_clients" | "list_invitations" | "list_messages" | "list_plans" | "list_provider_groups" | "move_member" | "name_account" | "name_sheet" | "rename_member" | "rename_members" | "say_header" | "say_mode" | "show_member" | "stop_suppressing" | "update_member";
+            action: "accept_mapping" | "approve_file" | "cancel_file" | "create_member" | "declare_encoding" | "give_mapping" | "list_accounts" | "list_clients" | "list_invitations" | "list_messages" | "list_plans" | "list_provider_groups" | "list_users" | "move_member" | "name_account" | "name_sheet" | "rename_member" | "rename_members" | "say_header" | "say_mode" | "show_member" | "stop_suppressing" | "update_member";
             /** @description Method of the operation. */
             method: string;
             /** @description Its path; an id that the service does not know is a name in braces. */

@@ -65,6 +65,9 @@ OTHER_REVISION = _operator(
 )
 OWN_USER = _operator("own_user", "Another user has to do this: it can't be done to oneself.")
 OWNER = _operator("owner", "The role owns the tables, so the service must not use it.")
+NAMES_NOT_OPEN = _operator(
+    "names_not_open", "The names in the lists of the file are not open in the user's session."
+)
 RECORD_NOT_OPEN = _operator(
     "record_not_open", "The record of the person is not open in the user's session."
 )

@@ -2,14 +2,13 @@
 
 from markupsafe import Markup
 
-from frontdesk.console import cookies, frame
+from frontdesk.console import frame
 from frontdesk.console import sign_in_pages as pages
 from frontdesk.console.door import Pages, Who
 from frontdesk.console.visit import Visit
 from frontdesk.errors import Invalid
 from frontdesk.users import directory, factors, sessions
-from frontdesk.users.model import SignedIn
-from frontdesk.web.response import Header, Response
+from frontdesk.web.response import Response
 
 PAGES = Pages()
 
@@ -64,7 +63,7 @@ async def change_password(visit: Visit) -> Response:
     present = visit.form.password("present")
     new = visit.form.password("new")
     try:
-        signed_in = await visit.app.in_thread(
+        signed_in = await visit.app.sign_in_thread(
             lambda: sessions.change_password(
                 visit.app.db, visit.visitor, session=secret, present=present, new=new
             )
@@ -73,7 +72,7 @@ async def change_password(visit: Visit) -> Response:
         return await _page(visit, message=_rules(error), status=422)
     if signed_in is None:
         return await _page(visit, message="The present password is not right.", status=422)
-    return frame.go_to(ME, *_new_secrets(visit, signed_in))
+    return frame.go_to(ME, *pages.session_cookies(visit, signed_in))
 
 
 @PAGES.post("/console/me/sessions/{session_id}/end", for_=Who.USER)
@@ -123,12 +122,12 @@ async def change_factor(visit: Visit) -> Response:
     secret = visit.secret or ""
     code = visit.form.text("code")
     key = pages.factor_key(visit)
-    signed_in = await visit.app.in_thread(
+    signed_in = await visit.app.sign_in_thread(
         lambda: sessions.change_factor(visit.app.db, visit.visitor, key, session=secret, code=code)
     )
     if signed_in is None:
         return await _factor_page(visit, message="This code is not right.", status=422)
-    headers = _new_secrets(visit, signed_in)
+    headers = pages.session_cookies(visit, signed_in)
     visit.session = signed_in.session
     visit.secret = signed_in.secret
     return frame.show(
@@ -154,10 +153,6 @@ async def _factor_page(visit: Visit, *, message: str = "", status: int = 200) ->
         qr=Markup(offer.qr_svg),  # noqa: S704 # made by segno of our own text
         message=message,
     )
-
-
-def _new_secrets(visit: Visit, signed_in: SignedIn) -> tuple[Header, ...]:
-    return (cookies.set_cookie(visit.app.config, cookies.SESSION, signed_in.secret),)
 
 
 def _rules(error: Invalid) -> str:

@@ -9,6 +9,7 @@ from frontdesk.config import Environment
 from frontdesk.console import frame
 from frontdesk.console.door import Pages
 from frontdesk.console.mail_words import mail_answer
+from frontdesk.console.reasons import REASONS
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
 from frontdesk.disclosures.checks import check_answer
@@ -33,13 +34,6 @@ _LABELS = {
     CheckedField.EMAIL: "E-mail",
     CheckedField.PHONE: "Phone",
     CheckedField.EXTERNAL_ID: "external_id",
-}
-_REASONS = {
-    OpeningReason.CALLER_ON_THE_LINE: "The person is on the line",
-    OpeningReason.MAIL_QUESTION: "A question about a mail",
-    OpeningReason.CORRECTION: "A correction",
-    OpeningReason.COMPLAINT: "A complaint",
-    OpeningReason.AUDIT: "An audit",
 }
 
 _PLACE = "/console/accounts/{account_id}/people"
@@ -143,7 +137,7 @@ async def _person_page(visit: Visit, *, status: int = 200, **said: Any) -> Respo
         fields=CheckedField,
         labels=_LABELS,
         reasons=OpeningReason,
-        reason_labels=_REASONS,
+        reason_labels=REASONS,
         **({"message": "", "tone": "bad", "checked": None} | said),
     )
 

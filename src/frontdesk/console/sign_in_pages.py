@@ -10,6 +10,7 @@ from urllib.parse import quote
 from frontdesk.console import cookies, frame
 from frontdesk.console.visit import TOKEN_FIELD, Visit
 from frontdesk.users.factors import FactorKey
+from frontdesk.users.model import SignedIn
 from frontdesk.web.response import Header, Response
 
 HOME = "/console"
@@ -160,6 +161,19 @@ def resume_page(visit: Visit, carried: Carried, *headers: Header) -> Response:
     """The fields of a form that was sent when its session had ended, to look at and send again."""
     return frame.show(
         visit, "Your form", "resume.html", path=carried.path, fields=carried.fields, headers=headers
+    )
+
+
+def session_cookies(visit: Visit, signed_in: SignedIn) -> tuple[Header, ...]:
+    """The cookies of a new session, or of one with new secrets; those of the sign-in end."""
+    config = visit.app.config
+    return (
+        cookies.set_cookie(config, cookies.SESSION, signed_in.secret),
+        cookies.set_cookie(
+            config, cookies.BROWSER, signed_in.browser_secret, seconds=cookies.BROWSER_SECONDS
+        ),
+        cookies.drop_cookie(config, cookies.ATTEMPT),
+        cookies.drop_cookie(config, cookies.FORM),
     )
 
 

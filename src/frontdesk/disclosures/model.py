@@ -74,6 +74,22 @@ class Opening(NamedTuple):
     has_fresh_factor: bool = False
 
 
+class FileNames(NamedTuple):
+    """The names in the lists of a file, as a session sees them."""
+
+    file_id: int
+    session_id: int
+
+
+class OpenedNames(NamedTuple):
+    """The names in the lists of a file that were opened by a user, in a session, at a time."""
+
+    file_id: int
+    actor: str
+    session_id: int
+    at: datetime
+
+
 class OpenedRecord(NamedTuple):
     """The person whose record is open in the session until a time. Of a merged member it is the
     kept one.
@@ -113,6 +129,14 @@ class RecordNotOpen(FrontdeskError, kind=Kind.WRONG_STATE):
     def __init__(self) -> None:
         detail = "This record is not open in your session. Open it with a reason and a case number."
         super().__init__(detail, code=codes.operators.RECORD_NOT_OPEN)
+
+
+class NamesNotOpen(FrontdeskError, kind=Kind.WRONG_STATE):
+    """The session has not opened the names of the file, or its 15 minutes are over."""
+
+    def __init__(self) -> None:
+        detail = "The names of this file are not open in your session. Open them with a reason."
+        super().__init__(detail, code=codes.operators.NAMES_NOT_OPEN)
 
 
 def counted_times(now: datetime, span: timedelta) -> tuple[datetime, datetime]:

@@ -40,10 +40,7 @@ def open_record(tx: Tx, requester: Requester, reach: Reach, opening: Opening) ->
     Raises NotFound; Invalid for a case number that is not 1 to 40 letters, digits and `.-/#` with
     one digit at least; FreshFactorNeeded for the 21st person within an hour by one user.
     """
-    has_digit = any(map(str.isdigit, opening.case))
-    if not has_digit or not CASE_NUMBER.fullmatch(opening.case):
-        rule = "must have 1 to 40 letters, digits and .-/#, with a digit at least"
-        raise Invalid([Fault("case", codes.faults.NOT_ALLOWED, rule)])
+    check_case(opening.case)
     member = get_kept(tx, reach, opening.member_id)
     actor = requester.actor
     lock_name(tx, f"records opened by {actor}")
@@ -70,6 +67,16 @@ def open_record(tx: Tx, requester: Requester, reach: Reach, opening: Opening) ->
         until=stored_time(until),
     )
     return OpenedRecord(member["id"], until)
+
+
+def check_case(case: str) -> None:
+    """Raises Invalid for a case number that is not 1 to 40 letters, digits and `.-/#` with one
+    digit at least.
+    """
+    has_digit = any(map(str.isdigit, case))
+    if not has_digit or not CASE_NUMBER.fullmatch(case):
+        rule = "must have 1 to 40 letters, digits and .-/#, with a digit at least"
+        raise Invalid([Fault("case", codes.faults.NOT_ALLOWED, rule)])
 
 
 def find_opening(tx: Tx, member_id: int, *, session_id: int, now: datetime) -> OpenedRecord | None:

@@ -3,11 +3,11 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, insert, select
+from sqlalchemy import ColumnElement, Table, delete, insert, select
 
 from frontdesk.db import Tx
-from frontdesk.disclosures.model import MOST_READ, Disclosure, KeptSearch
-from frontdesk.disclosures.tables import disclosures, people_searches
+from frontdesk.disclosures.model import MOST_READ, Disclosure, KeptSearch, OpenedNames
+from frontdesk.disclosures.tables import disclosures, opened_names, people_searches
 
 _columns = disclosures.c
 
@@ -35,13 +35,38 @@ def add(tx: Tx, disclosure: Disclosure, times: tuple[datetime, datetime]) -> Non
     """Insert the disclosure, and delete up to 20 old ones outside the times, by the primary key. So
     the table stays small.
     """
-    after, until = times
-    oldest = select(_columns.id).order_by(_columns.id).limit(20)
-    # Another process is already deleting locked rows, and waiting for it could be a deadlock.
-    mine = _columns.id.in_(oldest.with_for_update(skip_locked=True))
-    over = (_columns.at <= after) | (_columns.at > until)
-    tx.execute(delete(disclosures).where(mine & over))
+    _delete_old(tx, disclosures, times)
     tx.execute(insert(disclosures).values(disclosure._asdict()))
+
+
+def find_opened_names(
+    tx: Tx, file_id: int, session_id: int, times: tuple[datetime, datetime]
+) -> OpenedNames | None:
+    """The newest opening of the file's names in the session in these times."""
+    columns = opened_names.c
+    after, until = times
+    mine = (columns.file_id == file_id) & (columns.session_id == session_id)
+    query: Any = select(*columns[OpenedNames._fields]).where(
+        mine, columns.at > after, columns.at <= until
+    )
+    row = tx.execute(query.order_by(columns.at.desc()).limit(1)).first()
+    return None if row is None else OpenedNames(*row)
+
+
+def add_opened_names(tx: Tx, opened: OpenedNames, times: tuple[datetime, datetime]) -> None:
+    """As `add`, for the names of a file."""
+    _delete_old(tx, opened_names, times)
+    tx.execute(insert(opened_names).values(opened._asdict()))
+
+
+def _delete_old(tx: Tx, table: Table, times: tuple[datetime, datetime]) -> None:
+    after, until = times
+    columns = table.c
+    oldest = select(columns.id).order_by(columns.id).limit(20)
+    # Another process is already deleting locked rows, and waiting for it could be a deadlock.
+    mine = columns.id.in_(oldest.with_for_update(skip_locked=True))
+    over = (columns.at <= after) | (columns.at > until)
+    tx.execute(delete(table).where(mine & over))
 
 
 def add_search(tx: Tx, search: KeptSearch, *, before: datetime) -> None:

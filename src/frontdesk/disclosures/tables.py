@@ -20,6 +20,17 @@ disclosures = sa.Table(
     sa.Index("ix_disclosures_actor_at", "actor", "at"),
 )
 
+# Of the last 15 minutes; the audit trail keeps them for good. Each new row deletes old ones.
+opened_names = sa.Table(
+    "opened_names",
+    metadata,
+    *key(Id, "id"),
+    *required(Id, "file_id", "session_id"),
+    *required(sa.String(64), "actor"),
+    *required(UtcTime(), "at"),
+    sa.Index("ix_opened_names_file_id_session_id", "file_id", "session_id"),
+)
+
 # Who was found by the searches of the last hour, for the session that searched. What was searched for
 # is kept nowhere. Each new row deletes old ones.
 people_searches = sa.Table(

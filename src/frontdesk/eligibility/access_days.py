@@ -99,6 +99,19 @@ def text_of(spans: Spans) -> str:
     return " ".join(f"{begin}/{'..' if end >= OPEN else end}" for begin, end in days)
 
 
+def loss_of_texts(before: str, after: str, today: str) -> Loss | None:
+    """The first days from `today` on that are lost between two accesses, given as `text_of` writes
+    them; None if no day is.
+    """
+    return compare_access(_spans_of_text(before), _spans_of_text(after), today).loss
+
+
+def _spans_of_text(text: str) -> Spans:
+    """The days of `text_of`, under no plan."""
+    pairs = [interval.split("/") for interval in text.split()]
+    return [Span(begin, OPEN if end == ".." else end, 0) for begin, end in pairs]
+
+
 def has_access(values: Mapping[str, Any], first_day: str, last_day: str) -> bool:
     """Whether a span of the access, by all coverages, holds one of the days."""
     spans = spans_of_access(values)

@@ -2,7 +2,7 @@
 letters of a name; and the people who have the names and the birth date of one. They are covered.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
@@ -15,6 +15,7 @@ from frontdesk.eligibility import store
 from frontdesk.eligibility.covered import CoveredPerson, MemberChange, cover
 from frontdesk.eligibility.field_kinds import EMAIL_LENGTH, IDENTIFIER_LENGTH
 from frontdesk.eligibility.fields import FIELDS
+from frontdesk.eligibility.model import StatedPerson
 from frontdesk.eligibility.persons import DIGEST_SIZE, person_digest
 from frontdesk.eligibility.same_person import spellings, words_of
 from frontdesk.errors import Fault, Invalid, NotFound
@@ -149,6 +150,17 @@ def list_covered(
         raise Invalid([Fault("account", codes.faults.REQUIRED, "must be named")])
     found = store.list_records_of(tx, reach.account_id, [*member_ids])
     return _covered(tx, found, now)
+
+
+def list_names(tx: Tx, account_id: int, ids: Collection[int]) -> dict[int, StatedPerson]:
+    """The names and birth dates of the account's people with these ids, without those that were
+    withdrawn or merged. Record the reading before.
+    """
+    found = store.list_records_of(tx, account_id, ids) if ids else []
+    return {
+        each["id"]: StatedPerson(each["first_name"], each["last_name"], str(each["dob"]))
+        for each in found
+    }
 
 
 def _search_born(tx: Tx, reach: Reach, by: ByBirthDate, now: datetime) -> FoundPeople:

@@ -263,9 +263,8 @@ def approve_file(
     if obstacle := find_obstacle(tx, file, requester.actor, approves_since=approves_since):
         raise model.SecondPersonNeeded(obstacle)
     audit.record_action(tx, requester, "file.approved", file.account_id, file.id)
-    return store.change_file(
-        tx, file.id, state=model.FileState.WAITING, approved=True, problem=None
-    )
+    waiting = {"state": model.FileState.WAITING, "approved": True, "problem": None}
+    return _decide(tx, file, requester, **waiting)
 
 
 def accept_mapping(
@@ -294,9 +293,8 @@ def accept_mapping(
         check_mapping(name.name, new_default)
         save_mapping(tx, name, new_default, requester, default=True)
     audit.record_action(tx, requester, "file.mapping_accepted", file.account_id, file.id, kept=keep)
-    return store.change_file(
-        tx, file.id, state=model.FileState.WAITING, mapping=content, problem=None
-    )
+    waiting = {"state": model.FileState.WAITING, "mapping": content, "problem": None}
+    return _decide(tx, file, requester, **waiting)
 
 
 def _with_834(mapping: dict[str, Any] | None, suggested: dict[str, Any]) -> dict[str, Any]:
@@ -316,9 +314,16 @@ def cancel_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.Eligi
         raise model.WrongState(detail)
     store.delete_parts(tx, file.id)
     audit.record_action(tx, requester, "file.cancelled", file.account_id, file.id)
-    return store.change_file(
-        tx, file.id, state=model.FileState.CANCELLED, finished_at=requester.now
-    )
+    cancelled = {"state": model.FileState.CANCELLED, "finished_at": requester.now}
+    return _decide(tx, file, requester, **cancelled)
+
+
+def _decide(
+    tx: Tx, file: model.EligibilityFile, requester: Requester, **changes: Any
+) -> model.EligibilityFile:
+    """Change the file, and note who decided so, and when."""
+    by = {"decided_by": requester.actor, "decided_at": requester.now}
+    return store.change_file(tx, file.id, **changes, **by)
 
 
 def undo_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.EligibilityFile:
@@ -327,6 +332,21 @@ def undo_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.Eligibi
     nothing to undo, or the file was undone as often as it may be.
     """
     file = get_file(tx, key, lock=True)
+    refuse_undo(tx, file)
+    undo = store.insert_file(
+        tx,
+        requester,
+        account_id=file.account_id,
+        plan_id=file.plan_id,
+        undoes_id=file.id,
+        state=model.FileState.WAITING,
+    )
+    audit.record_action(tx, requester, "file.undo_asked", undo.account_id, undo.id, undoes=file.id)
+    return undo
+
+
+def refuse_undo(tx: Tx, file: model.EligibilityFile) -> None:
+    """Raises WrongState if the file can't be undone now, as `undo_file`."""
     if file.dry_run:
         raise model.WrongState("The file was a dry run: it has changed nothing.")
     if file.state not in (model.FileState.DONE, model.FileState.FAILED, model.FileState.CANCELLED):
@@ -350,16 +370,6 @@ def undo_file(tx: Tx, key: model.FileKey, requester: Requester) -> model.Eligibi
             f"Undo file {undos[-1]} instead."
         )
     _refuse_endless_undo(tx, file)
-    undo = store.insert_file(
-        tx,
-        requester,
-        account_id=file.account_id,
-        plan_id=file.plan_id,
-        undoes_id=file.id,
-        state=model.FileState.WAITING,
-    )
-    audit.record_action(tx, requester, "file.undo_asked", undo.account_id, undo.id, undoes=file.id)
-    return undo
 
 
 def _refuse_endless_undo(tx: Tx, file: model.EligibilityFile) -> None:

@@ -138,11 +138,11 @@ def _next_lines(
         line
         for outcome in outcomes
         for line in report_lines(outcome, plans)
-        if _is_selected(line, outcome, selection)
+        if is_selected(line, outcome, selection)
     ]
 
 
-def _is_selected(line: ReportLine, outcome: model.RowOutcome, selection: ReportFilter) -> bool:
+def is_selected(line: ReportLine, outcome: model.RowOutcome, selection: ReportFilter) -> bool:
     """Lines of rows that take or give access have the outcome of the row, and count as `lost` or
     `gained` besides.
     """

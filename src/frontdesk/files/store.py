@@ -7,7 +7,7 @@ would double the time of an unchanged file (docs/decisions/0026).
 
 import zlib
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -79,24 +79,72 @@ def find_file(tx: Tx, file_id: int, *, lock: bool = False) -> EligibilityFile | 
 
 
 def list_files(tx: Tx, file_filter: FileFilter) -> list[EligibilityFile]:
-    """The files, the newest first. Those of an account are a range of an index in its own order:
-    for `account_id = 1 ORDER BY id` PostgreSQL would read the files of all accounts.
+    """The files, the newest first. Those of an account or a plan are a range of an index in its own
+    order: for `account_id = 1 ORDER BY id` PostgreSQL would read the files of all accounts.
     """
     before = LARGEST_ID if file_filter.before_id is None else file_filter.before_id
     given = {name: getattr(file_filter, name) for name in ("sha256", "state", "plan_id")}
     given = {name: value for name, value in given.items() if value is not None}
-    query = sa.select(eligibility_files).filter_by(**given)
-    key: dict[str, Any] = {}
-    if file_filter.reach.account_id is not None:
-        indexed = [name for name in given if name != "plan_id"][:1]
-        key = {"account_id": file_filter.reach.account_id} | {name: given[name] for name in indexed}
+    account_id = file_filter.reach.account_id
+    query = sa.select(eligibility_files)
+    if account_id is None:
+        query = query.filter_by(**given)
+        return _files(tx, _newest_first(tx, query, {}, before).limit(file_filter.limit))
+    given |= {"account_id": account_id}
+    key = {name: given[name] for name in _index_for(given)}
+    for name, value in given.items():
+        if name not in key:
+            query = query.where(_by_no_index(name) == value)
+    return _files(tx, _newest_first(tx, query, key, before).limit(file_filter.limit))
+
+
+def _index_for(given: Collection[str]) -> tuple[str, ...]:
+    """The columns before the id in the index that finds the files with these values soonest."""
+    if "sha256" in given:
+        return ("account_id", "sha256")
+    owner = "plan_id" if "plan_id" in given else "account_id"
+    return (owner, "state") if "state" in given else (owner,)
+
+
+def _by_no_index(name: str) -> sa.ColumnElement[Any]:
+    """The column, for a condition that must not choose the index: SQLite would take that of the
+    state, with the files of all accounts.
+    """
+    column = _columns[name]
+    return sa.cast(column, sa.BigInteger if isinstance(column.type, sa.Integer) else sa.Text)
+
+
+def _newest_first(
+    tx: Tx, query: sa.Select[Any], key: Mapping[str, Any], before: int
+) -> sa.Select[Any]:
+    """The query for a range of an index that has these columns and the id, in its own order: by
+    values on SQLite, which of row values uses the first, by row values on PostgreSQL, which would
+    read the files of all accounts in the order of their ids.
+    """
     columns = [_columns[name] for name in key]
     values = [sa.literal(value, _columns[name].type) for name, value in key.items()]
-    query = query.where(sa.tuple_(*columns, _columns.id) < sa.tuple_(*values, before))
-    if key:
+    is_sqlite = tx.dialect.name == "sqlite"
+    for column, value in [*zip(columns, values, strict=True)][0 if is_sqlite else 1 :]:
+        query = query.where(column == value)
+    if is_sqlite or not key:
+        query = query.where(_columns.id < before)
+    else:
+        query = query.where(sa.tuple_(*columns, _columns.id) < sa.tuple_(*values, before))
         query = query.where(sa.tuple_(*columns) >= sa.tuple_(*values))
-    newest_first = [column.desc() for column in (*columns, _columns.id)]
-    return _files(tx, query.order_by(*newest_first).limit(file_filter.limit))
+    return query.order_by(*(column.desc() for column in (*columns, _columns.id)))
+
+
+def list_ended(
+    tx: Tx, account_id: int, *, before_id: int, limit: int, failed_before: datetime
+) -> list[EligibilityFile]:
+    """The account's files that have ended, the newest first, of those with an id below `before_id`:
+    the failed ones only if they came before a time.
+    """
+    state = _by_no_index("state")
+    is_old_failure = (state == FileState.FAILED) & (_columns.created_at < failed_before)
+    has_ended = state.in_((FileState.DONE, FileState.CANCELLED)) | is_old_failure
+    query = sa.select(eligibility_files).where(has_ended)
+    return _files(tx, _newest_first(tx, query, {"account_id": account_id}, before_id).limit(limit))
 
 
 def change_file(tx: Tx, file_id: int, **changes: Any) -> EligibilityFile:
@@ -114,6 +162,12 @@ def find_undo(tx: Tx, file_id: int, *, is_done: bool = False) -> int | None:
     if is_done:
         undoes &= _columns.state == FileState.DONE
     return tx.execute(sa.select(sa.func.max(_columns.id)).where(undoes)).scalar()
+
+
+def with_undos(tx: Tx, file_ids: Collection[int]) -> set[int]:
+    """Those of the files that an undo was asked for."""
+    query = sa.select(_columns.undoes_id).where(_columns.undoes_id.in_(sorted(file_ids)))
+    return {*tx.execute(query).scalars()}
 
 
 def count_undos(tx: Tx, file_id: int) -> int:
@@ -226,6 +280,17 @@ def applied_files(tx: Tx, plan_id: int, sender: str, *, after: str) -> list[Elig
         _columns.mode != FileMode.COMPARE,
     )
     return _files(tx, query.order_by(_columns.plan_id.desc(), _columns.id.desc()))
+
+
+def find_applied_before(tx: Tx, plan_id: int, file_id: int) -> EligibilityFile | None:
+    """The plan's newest file before this one that was applied; undone ones count, undos don't."""
+    query = sa.select(eligibility_files).where(
+        _by_no_index("undoes_id").is_(None),
+        _columns.dry_run.is_(False),
+        _columns.mode != FileMode.COMPARE,
+    )
+    key = {"plan_id": plan_id, "state": FileState.DONE}
+    return _file(tx, _newest_first(tx, query, key, file_id).limit(1))
 
 
 def newer_files(tx: Tx, plan_id: int, after_id: int) -> list[int]:

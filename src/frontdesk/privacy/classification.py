@@ -116,6 +116,7 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
     "disclosures": _columns(
         id=["id", "member_id", "session_id"], fact=["kind"], reference=["actor"], time=["at"]
     ),
+    "opened_names": _columns(id=["id", "file_id", "session_id"], reference=["actor"], time=["at"]),
     "people_searches": _columns(
         id=["id", "session_id", "account_id", "member_ids"],
         fact=["truncated"],
@@ -178,7 +179,7 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
         time=["caught_at"],
     ),
     "eligibility_files": _columns(
-        id=["id", "account_id", "plan_id", "undoes_id"],
+        id=["id", "account_id", "plan_id", "draft_id", "undoes_id"],
         persons=["sha256", "file_name", "ignored"],
         account=["mapping", "mapping_name", "sender"],
         fact=[
@@ -203,8 +204,10 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
             "shown",
             "epoch",
         ],
-        reference=["client", "request_id"],
-        time=["file_date", "created_at", "started_at", "finished_at", "lease_until"],
+        reference=["client", "request_id", "decided_by"],
+        time=[
+            *("file_date", "created_at", "started_at", "finished_at", "lease_until", "decided_at")
+        ],
     ),
     "eligibility_mappings": _columns(
         id=["account_id"], account=["name", "mapping"], fact=["is_default"], time=["changed_at"]
@@ -213,6 +216,15 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
         id=["account_id"], fact=["second_approver", "most_members", "most_percent"]
     ),
     "file_turns": _columns(id=["account_id"], time=["taken_at"]),
+    "file_drafts": _columns(
+        id=["id", "account_id", "plan_id", "dry_run_id", "file_id"],
+        persons=["sha256", "file_name"],
+        account=["mapping", "suggestion"],
+        fact=["state", "version", "format", "encoding", "size_bytes", "mode"],
+        reference=["client"],
+        time=["created_at", "changed_at"],
+    ),
+    "draft_parts": _columns(id=["draft_id"], persons=["content"], fact=["number"]),
     "file_parts": _columns(id=["file_id"], persons=["content"], fact=["number"]),
     "file_rows": _columns(
         id=["file_id", "member_id", "left_plan_id"],

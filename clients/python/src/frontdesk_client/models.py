@@ -1044,6 +1044,7 @@ class ProblemRemedy(TypedDict):
         "list_messages",
         "list_plans",
         "list_provider_groups",
+        "list_users",
         "move_member",
         "name_account",
         "name_sheet",

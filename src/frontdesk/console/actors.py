@@ -1,0 +1,34 @@
+"""Who did something, by name: users of the console, API clients, operators at the command line."""
+
+from collections.abc import Collection, Mapping
+
+from frontdesk import access
+from frontdesk.db import Tx
+from frontdesk.reach import Reach
+from frontdesk.users.directory import find_users
+from frontdesk.users.model import User
+
+_USER = "user:"
+_COMMAND_LINE = "cli:"
+
+
+def names_of(
+    tx: Tx, actors: Collection[str | None], reach: Reach, reader: User
+) -> Mapping[str, str]:
+    """A name for each of these actors, as `reader` is told: `you`, a user's name, a client's name,
+    `an operator`, or the actor itself if it is known no more.
+    """
+    known = {actor for actor in actors if actor}
+    users = {int(actor.removeprefix(_USER)) for actor in known if _is_user(actor)}
+    names = {user.actor: user.name or user.email for user in find_users(tx, users).values()}
+    if known - names.keys():
+        clients = access.list_clients(tx, reach)
+        names |= {each.client_id: each.name for each in clients if each.client_id in known}
+    for actor in known:
+        if actor.startswith(_COMMAND_LINE):
+            names[actor] = "an operator"
+    return {actor: names.get(actor, actor) for actor in known} | {reader.actor: "you"}
+
+
+def _is_user(actor: str) -> bool:
+    return actor.startswith(_USER) and actor.removeprefix(_USER).isdecimal()

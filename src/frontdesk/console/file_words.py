@@ -1,0 +1,252 @@
+"""The words of a file's page: its state, its numbers, and its faults with what to do about them
+(pure; docs/console.md, Files, has the table).
+"""
+
+from typing import NamedTuple
+
+from frontdesk import codes
+from frontdesk.codes import Remedy, Where, complete
+from frontdesk.files import model
+from frontdesk.files.model import EligibilityFile, FileState, FileStep
+
+_FILES = codes.files
+
+
+class StateWords(NamedTuple):
+    """A state for people: its tone (good, warn, bad or plain), and its words."""
+
+    tone: str
+    words: str
+
+
+class Number(NamedTuple):
+    """A number of a file. `list` is the word of the list that it opens, None without one."""
+
+    value: int
+    label: str
+    list: str | None
+
+
+# Why a file is held, after "Held: "; {} is the number that the brake counted.
+_HELD_FOR: dict[str, str] = {
+    _FILES.TOO_MANY_MOVES: "{} people would move between plans",
+    _FILES.TOO_MANY_OTHER_PEOPLE: "{} rows describe other people",
+    _FILES.TOO_MANY_SIMILAR: "{} new people look like stored ones",
+    _FILES.TOO_MANY_PLACEHOLDERS: "{} values stand for none",
+    _FILES.TOO_MANY_LOSE_ACCESS: "{} people would lose access",
+    _FILES.BEGINS_LATER: "{} people would begin later",
+    _FILES.TOO_MANY_ENDS: "{} people would be ended",
+    _FILES.OLDER_THAN_APPLIED: "it is older than an applied one",
+    _FILES.OVERTAKEN: "a newer file has come",
+    _FILES.NEEDS_MAPPING: "it needs a mapping",
+}
+
+# The label of each count, and that of a count which only some files have otherwise.
+LABELS: dict[str, str] = {
+    "created": "created",
+    "updated": "changed",
+    "unchanged": "unchanged",
+    "moved": "moved",
+    "ended": "ended",
+    "reopened": "reopened",
+    "restored": "restored",
+    "withdrawn": "withdrawn",
+    model.WOULD_END: "would be ended",
+    model.WOULD_LOSE: "would lose access",
+    model.WOULD_MOVE: "would move",
+    model.WOULD_BE_SIMILAR: "look like a new person",
+    model.WOULD_BE_OTHER: "other people",
+    model.WOULD_BE_LATER: "would begin later",
+    model.KEPT: "kept",
+    model.REFUSED: "refused",
+    model.SKIPPED: "skipped",
+    model.WARNED: "warned",
+    model.LOST: "lost access",
+    model.GAINED: "gained access",
+}
+_DRY_RUN_LABELS = {
+    "created": "would be created",
+    "updated": "would be changed",
+    "moved": "would move here",
+    "ended": "would be ended",
+    "reopened": "would be reopened",
+    model.LOST: "would lose access",
+    model.GAINED: "would gain access",
+}
+# What people ask first comes first.
+_ORDER = (
+    *model.HELD_LISTS,
+    model.LOST,
+    "created",
+    "updated",
+    "moved",
+    "ended",
+    model.WOULD_END,
+    "reopened",
+    "restored",
+    "withdrawn",
+    "unchanged",
+    model.GAINED,
+    model.KEPT,
+    model.REFUSED,
+    model.SKIPPED,
+    model.WARNED,
+)
+
+# What a person at the console does about a fault; the mend is at the source.
+_REMEDIES: dict[Remedy, str] = complete(
+    Remedy,
+    {
+        Remedy.ACCEPT_MAPPING: "An approver accepts the suggested mapping on this page.",
+        Remedy.APPROVE_FILE: "If the numbers are right, an approver approves the file on this page.",
+        Remedy.CANCEL_FILE: "Cancel the file on this page.",
+        Remedy.CREATE_MEMBER: "Send the person as a new one.",
+        Remedy.DECLARE_ENCODING: "Send the file again and name its encoding.",
+        Remedy.GIVE_MAPPING: "Send the file again with another mapping.",
+        Remedy.LIST_ACCOUNTS: "",
+        Remedy.LIST_CLIENTS: "",
+        Remedy.LIST_INVITATIONS: "",
+        Remedy.LIST_MESSAGES: "",
+        Remedy.LIST_PLANS: "",
+        Remedy.LIST_PROVIDER_GROUPS: "",
+        Remedy.LIST_USERS: "",
+        Remedy.MOVE_MEMBER: "Send the person under the other plan.",
+        Remedy.NAME_ACCOUNT: "",
+        Remedy.NAME_SHEET: "Send the file again and name its sheet.",
+        Remedy.RENAME_MEMBER: "Give the stored person the new identifier, then send the file again.",
+        Remedy.RENAME_MEMBERS: (
+            "If the sender has renumbered people, give the stored ones their new identifiers first."
+        ),
+        Remedy.SAY_HEADER: "Send the file again and say which row is the header.",
+        Remedy.SAY_MODE: "Send the file again and say its mode.",
+        Remedy.SHOW_MEMBER: "",
+        Remedy.STOP_SUPPRESSING: "",
+        Remedy.UPDATE_MEMBER: "Send the person as a change.",
+    },
+)
+SEND_AGAIN = "Correct it at the source and send the whole file again: right rows stay as they are."
+
+
+def title_of(file: EligibilityFile) -> str:
+    """The title of the file's page. It has no name of a file: a name may hold that of a person."""
+    return f"Undo {file.id}" if file.undoes_id is not None else f"File {file.id}"
+
+
+def state_words(file: EligibilityFile, *, is_undone: bool = False) -> StateWords:
+    """The state of the file in words."""
+    prefix = "Dry run: " if file.dry_run else ""
+    tone, words = _state_words(file, is_undone=is_undone)
+    return StateWords(tone, prefix + words if prefix else words[:1].upper() + words[1:])
+
+
+def _state_words(file: EligibilityFile, *, is_undone: bool) -> tuple[str, str]:
+    if file.state is FileState.DONE:
+        return _done_words(file, is_undone=is_undone)
+    words = {
+        FileState.RECEIVING: ("plain", "arriving"),
+        FileState.WAITING: ("plain", _waiting_words(file)),
+        FileState.RUNNING: ("plain", _running_words(file)),
+        FileState.HELD: ("warn", f"held: {held_for(file)}"),
+        FileState.FAILED: ("bad", "failed"),
+        FileState.CANCELLED: ("plain", "cancelled"),
+    }
+    tone, text = words[file.state]
+    return tone, f"{text}, and undone" if is_undone else text
+
+
+def _done_words(file: EligibilityFile, *, is_undone: bool) -> tuple[str, str]:
+    if is_undone:
+        return "plain", "undone"
+    if file.needs_approval:
+        return "warn", f"it would be held: {held_for(file)}"
+    refused = file.counts.get(model.REFUSED, 0)
+    if refused:
+        return "warn", f"done, {refused:,} {'row' if refused == 1 else 'rows'} refused"
+    return "good", "done"
+
+
+def _waiting_words(file: EligibilityFile) -> str:
+    if file.approved:
+        return "approved, waits for a worker"
+    if file.started_at is not None:
+        return "waits for its turn"
+    return "waiting"
+
+
+def _running_words(file: EligibilityFile) -> str:
+    if file.undoes_id is not None:
+        is_checking = file.step is FileStep.CHECK
+        return "looking at what the undo would do" if is_checking else "taking back"
+    if file.step is FileStep.CHECK:
+        return "checking"
+    if file.step is FileStep.END:
+        return "ending the people that it omits"
+    return "deciding what it would do" if file.rows_done == 0 else "applying"
+
+
+def held_for(file: EligibilityFile) -> str:
+    """Why the file is held, or would be, in a few words."""
+    code = (file.problem or {}).get("code", "")
+    number = (file.shown or {}).get(code, 0)
+    return _HELD_FOR.get(code, "a person has to look at it").format(f"{number:,}")
+
+
+def numbers_of(file: EligibilityFile) -> list[Number]:
+    """The numbers of the file, those that people ask for first first, without zeros."""
+    counts = file.counts
+    is_listed_as_loss = model.WOULD_LOSE in counts
+    return [
+        Number(counts[word], label_of(file, word), word)
+        for word in _ORDER
+        if counts.get(word) and not (word == model.LOST and is_listed_as_loss)
+    ]
+
+
+def label_of(file: EligibilityFile, word: str) -> str:
+    """The label of a count of this file."""
+    if file.state is FileState.HELD and word == model.GAINED:
+        return "would gain access"
+    return _DRY_RUN_LABELS.get(word, LABELS[word]) if file.dry_run else LABELS[word]
+
+
+def short_numbers(file: EligibilityFile) -> list[Number]:
+    """The numbers of a file in a list of files: created, changed, lost, refused; of a held one the
+    first of its numbers.
+    """
+    counts = file.counts
+    if file.state is FileState.HELD:
+        return numbers_of(file)[:4]
+    changed = sum(counts.get(word, 0) for word in model.CHANGED if word != "created")
+    lost = counts.get(model.LOST, 0)
+    return [
+        Number(counts.get("created", 0), "created", "created"),
+        Number(changed, "changed", None),
+        Number(lost, "lost", model.LOST),
+        Number(counts.get(model.REFUSED, 0), "refused", model.REFUSED),
+    ]
+
+
+def undo_numbers(file: EligibilityFile) -> list[Number]:
+    """What an undo of the file takes back at most, without zeros."""
+    counts = file.counts
+    made = counts.get("created", 0)
+    lost = counts.get(model.GAINED, 0)
+    changed = sum(counts.get(word, 0) for word in model.CHANGED) - made
+    found = (
+        Number(made, "created: withdrawn, without access", None),
+        Number(changed, "changed: as before", None),
+        Number(counts.get(model.LOST, 0), "lost access: get it back", None),
+        Number(lost, "gained access: lose it", None),
+    )
+    return [number for number in found if number.value]
+
+
+def remedy_words(remedy: Remedy | None) -> str:
+    """What a person does about it; "" without a remedy."""
+    return "" if remedy is None else _REMEDIES[remedy]
+
+
+def remedy_of(file: EligibilityFile) -> str:
+    """What to do about the problem of a failed file; "" without a remedy."""
+    entry = codes.find(Where.FILE, (file.problem or {}).get("code", ""))
+    return remedy_words(entry.remedy if entry else None)

@@ -1,0 +1,148 @@
+"""The files of an account as a person looks at them: those that need a decision, those that are
+under way, and those that have ended.
+"""
+
+from collections.abc import Callable, Collection
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from frontdesk.db import Tx
+from frontdesk.files import store
+from frontdesk.files.actions import find_files, get_file, is_undone
+from frontdesk.files.model import EligibilityFile, FileFilter, FileKey, FileState
+from frontdesk.reach import Reach
+
+MOST_SHOWN = 25  # files of a page, and of each part of an overview
+FAILED_FOR = timedelta(days=7)  # how long a failed file needs somebody
+ENDED_FOR = timedelta(days=30)
+
+UNDER_WAY = (FileState.RUNNING, FileState.WAITING, FileState.RECEIVING)
+
+
+class FilePage(NamedTuple):
+    """Files, the newest first. `next_before` is the id that the next page begins below; None if
+    there is none.
+    """
+
+    files: list[EligibilityFile]
+    next_before: int | None
+
+
+class FileOverview(NamedTuple):
+    """The files of an account by what they need. `held` and `failed` need somebody: the held ones,
+    and those that failed in the last 7 days. `ended` are the others that came in the last 30 days.
+
+    Each part has 25 files at most; `more` names the states of which there are more. `older_before`
+    is the id that older ended files begin below, None if there are none.
+    """
+
+    held: list[EligibilityFile]
+    failed: list[EligibilityFile]
+    under_way: list[EligibilityFile]
+    ended: list[EligibilityFile]
+    more: frozenset[FileState]
+    older_before: int | None
+
+
+def read_overview(tx: Tx, account_id: int, *, now: datetime) -> FileOverview:
+    """The overview of the account's files."""
+    more = set()
+
+    def of_state(state: FileState) -> list[EligibilityFile]:
+        page = read_page(tx, Reach.of(account_id), state=state)
+        if page.next_before is not None:
+            more.add(state)
+        return page.files
+
+    failed = [file for file in of_state(FileState.FAILED) if file.created_at >= now - FAILED_FOR]
+    if len(failed) < MOST_SHOWN:
+        more.discard(FileState.FAILED)
+    found = read_ended(tx, account_id, before_id=None, now=now)
+    recent = [file for file in found.files if file.created_at >= now - ENDED_FOR]
+    older = found.next_before
+    if len(recent) < len(found.files):
+        older = recent[-1].id if recent else found.files[0].id + 1
+    held = of_state(FileState.HELD)
+    under_way = [file for state in UNDER_WAY for file in of_state(state)]
+    return FileOverview(held, failed, under_way, recent, frozenset(more), older)
+
+
+def read_ended(tx: Tx, account_id: int, *, before_id: int | None, now: datetime) -> FilePage:
+    """The account's files that have ended, without those that failed in the last 7 days."""
+
+    def read(before: int | None, limit: int) -> list[EligibilityFile]:
+        return store.list_ended(
+            tx,
+            account_id,
+            before_id=store.LARGEST_ID if before is None else before,
+            limit=limit,
+            failed_before=now - FAILED_FOR,
+        )
+
+    return _page(read, before_id)
+
+
+def read_page(
+    tx: Tx,
+    reach: Reach,
+    *,
+    state: FileState | None = None,
+    plan_id: int | None = None,
+    before_id: int | None = None,
+) -> FilePage:
+    """The files within reach in this state and of this plan. Raises NotFound for a plan out of
+    reach.
+    """
+
+    def read(before: int | None, limit: int) -> list[EligibilityFile]:
+        return find_files(tx, FileFilter(reach, limit, plan_id, state, before_id=before))
+
+    return _page(read, before_id)
+
+
+def which_are_undone(tx: Tx, file_ids: Collection[int]) -> set[int]:
+    """Those of the files whose changes have been taken back."""
+    return {file_id for file_id in store.with_undos(tx, file_ids) if is_undone(tx, file_id)}
+
+
+def _page(
+    read: Callable[[int | None, int], list[EligibilityFile]], before_id: int | None
+) -> FilePage:
+    found = read(before_id, MOST_SHOWN + 1)
+    files = found[:MOST_SHOWN]
+    return FilePage(files, files[-1].id if len(found) > MOST_SHOWN else None)
+
+
+class FileView(NamedTuple):
+    """A file and the files about it: the one that it undoes, its own newest undo that neither
+    failed nor was cancelled, and the plan's last applied file before it. `is_undone`: what the file
+    did has been taken back.
+    """
+
+    file: EligibilityFile
+    undone: EligibilityFile | None
+    undo: EligibilityFile | None
+    previous: EligibilityFile | None
+    is_undone: bool
+
+    @property
+    def version(self) -> str:
+        """What a decision about the file depends on: a word that differs after another decision, or
+        after the file was held again. Progress of a file does not change it.
+        """
+        file = self.file
+        if file.state is FileState.HELD:
+            return f"held-{file.epoch}"
+        if file.state in UNDER_WAY:
+            return "under-way"
+        return f"{file.state}-{self.undo.id if self.undo else 0}"
+
+
+def read_view(tx: Tx, key: FileKey, *, lock: bool = False) -> FileView:
+    """The view of the file, locked with `lock` until the transaction ends. Raises NotFound."""
+    file = get_file(tx, key, lock=lock)
+    undo_id = store.find_undo(tx, file.id)
+    undone = None if file.undoes_id is None else get_file(tx, FileKey(file.undoes_id, key.reach))
+    undo = None if undo_id is None else get_file(tx, FileKey(undo_id, key.reach))
+    previous = None if undone else store.find_applied_before(tx, file.plan_id, file.id)
+    return FileView(file, undone, undo, previous, undo is not None and is_undone(tx, file.id))

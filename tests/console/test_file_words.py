@@ -1,0 +1,105 @@
+"""The words of every state of a file."""
+
+from typing import Any
+
+import pytest
+
+from frontdesk.codes import Remedy
+from frontdesk.codes.files import BRAKES, NEEDS_MAPPING
+from frontdesk.console import file_words
+from frontdesk.console.file_words import label_of, numbers_of, remedy_words, state_words
+from frontdesk.files.model import COUNTS, EligibilityFile, FileState, FileStep
+from frontdesk.formats.model import FileMode
+from tests.factories import NOW
+
+LOST = {"code": "too_many_lose_access", "message": "", "place": None}
+
+
+def file_of(**changes: Any) -> EligibilityFile:
+    values: dict[str, Any] = dict.fromkeys(EligibilityFile.__slots__)
+    values |= {"id": 1, "account_id": 1, "plan_id": 1, "mode": FileMode.CHANGE, "epoch": 1}
+    values |= {"dry_run": False, "state": FileState.DONE, "step": FileStep.CHECK, "approved": False}
+    values |= {"size_bytes": 0, "rows_done": 0, "chunks_done": 0, "counts": {}, "codes": {}}
+    values |= {"ignored": [], "client": "client", "request_id": "request", "created_at": NOW}
+    return EligibilityFile(**(values | changes))
+
+
+HELD = {"state": FileState.HELD, "problem": LOST, "shown": {"too_many_lose_access": 1187}}
+RUNNING = {"state": FileState.RUNNING, "started_at": NOW}
+
+
+@pytest.mark.parametrize(
+    ("changes", "tone", "words"),
+    [
+        ({"state": FileState.RECEIVING}, "plain", "Arriving"),
+        ({"state": FileState.WAITING}, "plain", "Waiting"),
+        ({"state": FileState.WAITING, "started_at": NOW}, "plain", "Waits for its turn"),
+        (
+            {"state": FileState.WAITING, "started_at": NOW, "approved": True},
+            "plain",
+            "Approved, waits for a worker",
+        ),
+        (RUNNING, "plain", "Checking"),
+        (RUNNING | {"step": FileStep.APPLY}, "plain", "Deciding what it would do"),
+        (RUNNING | {"step": FileStep.APPLY, "rows_done": 5}, "plain", "Applying"),
+        (RUNNING | {"step": FileStep.END}, "plain", "Ending the people that it omits"),
+        (RUNNING | {"undoes_id": 1}, "plain", "Looking at what the undo would do"),
+        (RUNNING | {"undoes_id": 1, "step": FileStep.APPLY}, "plain", "Taking back"),
+        (RUNNING | {"dry_run": True}, "plain", "Dry run: checking"),
+        (HELD, "warn", "Held: 1,187 people would lose access"),
+        (HELD | {"problem": LOST | {"code": NEEDS_MAPPING}}, "warn", "Held: it needs a mapping"),
+        (
+            HELD | {"problem": LOST | {"code": "of_another_version"}},
+            "warn",
+            "Held: a person has to look at it",
+        ),
+        ({}, "good", "Done"),
+        ({"counts": {"refused": 1}}, "warn", "Done, 1 row refused"),
+        ({"counts": {"refused": 1200}}, "warn", "Done, 1,200 rows refused"),
+        ({"dry_run": True}, "good", "Dry run: done"),
+        (
+            HELD | {"state": FileState.DONE, "dry_run": True},
+            "warn",
+            "Dry run: it would be held: 1,187 people would lose access",
+        ),
+        ({"state": FileState.FAILED}, "bad", "Failed"),
+        ({"state": FileState.CANCELLED}, "plain", "Cancelled"),
+    ],
+)
+def test_a_state_in_words(changes: dict[str, Any], tone: str, words: str) -> None:
+    assert state_words(file_of(**changes)) == (tone, words)
+
+
+def test_a_file_that_was_taken_back() -> None:
+    assert state_words(file_of(), is_undone=True) == ("plain", "Undone")
+    cancelled = file_of(state=FileState.CANCELLED)
+    assert state_words(cancelled, is_undone=True) == ("plain", "Cancelled, and undone")
+
+
+@pytest.mark.parametrize("code", [*BRAKES, NEEDS_MAPPING])
+def test_each_reason_of_a_hold_has_words(code: str) -> None:
+    file = file_of(state=FileState.HELD, problem=LOST | {"code": code}, shown={code: 3})
+    words = state_words(file).words
+    assert words.startswith("Held: ")
+    assert "look at it" not in words
+
+
+def test_every_count_is_shown_with_a_label() -> None:
+    counts = dict.fromkeys(COUNTS, 2)
+    numbers = numbers_of(file_of(counts=counts))
+    assert {number.list for number in numbers} == {*COUNTS} - {"lost"}  # listed as would_lose
+    assert all(label_of(file_of(), word) for word in COUNTS)
+    done = numbers_of(file_of(counts={"lost": 4, "unchanged": 1, "created": 0}))
+    assert [each.label for each in done] == ["lost access", "unchanged"]
+    dry = numbers_of(file_of(counts={"created": 4}, dry_run=True))
+    assert [each.label for each in dry] == ["would be created"]
+
+
+def test_a_title_has_no_name() -> None:
+    named = file_of(id=17, file_name="Robin Sample.csv")
+    assert file_words.title_of(named) == "File 17"
+    assert file_words.title_of(file_of(id=18, undoes_id=17)) == "Undo 18"
+
+
+def test_no_words_name_a_command_of_the_shell() -> None:
+    assert not [remedy for remedy in Remedy if "frontdesk" in remedy_words(remedy)]
