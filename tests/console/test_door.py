@@ -126,7 +126,7 @@ def test_a_form_without_the_sessions_token_is_refused(sign_in: SignIn) -> None:
     one = sign_in(Role.VIEWER).open("/console/me")
     other = sign_in(Role.EDITOR).open("/console/me")
     fields = one.form("/console/me") | {"name": "Mallory"}
-    for token in ("", "0" * 64, other.form("/console/me")["token"]):
+    for token in ("", "0" * 64, "é", other.form("/console/me")["token"]):
         one.post("/console/me", fields | {"token": token})
         assert (one.status, "Nothing was changed" in one.page) == (403, True)
     assert "Mallory" not in one.open("/console/me").page
@@ -135,6 +135,9 @@ def test_a_form_without_the_sessions_token_is_refused(sign_in: SignIn) -> None:
 @pytest.mark.parametrize(
     "target",
     [
+        "/console/../docs",
+        "/console/./me",
+        "/console/me/..?a=1",
         "//evil.example",
         "https://evil.example/console",
         "/console/..//evil",
@@ -209,3 +212,11 @@ def test_the_setting_of_a_host_needs_an_address() -> None:
     config = read_config({"FRONTDESK_CONSOLE_URL": "https://Console.example.com/"})
     assert config.console_origin == "https://console.example.com"
     assert read_config({}).console_origin == "http://127.0.0.1:8000"
+
+
+def test_what_was_typed_stays_beside_the_rule_that_it_breaks(sign_in: SignIn) -> None:
+    browser = sign_in(Role.VIEWER).open("/console/me")
+    browser.send("/console/me", name="Robin Lee", time_zone="Mars/Olympus")
+    assert (browser.status, "such as America/New_York" in browser.page) == (422, True)
+    typed = browser.form("/console/me")
+    assert (typed["name"], typed["time_zone"]) == ("Robin Lee", "Mars/Olympus")

@@ -54,7 +54,7 @@ class Approval(NamedTuple):
     why_not: str
 
 
-class FilePage(NamedTuple):
+class FileDetails(NamedTuple):
     """What the page of a file shows. `names` are those of actors; `held_rows` are the first rows of
     the list for which the file is held. `may_undo`: an undo of the file is possible now.
     """
@@ -174,7 +174,7 @@ async def _show(
     )
 
 
-def _read(tx: Tx, visit: Visit) -> FilePage:
+def _read(tx: Tx, visit: Visit) -> FileDetails:
     view = read_view(tx, _key_of(visit))
     file = view.file
     is_held = file.state is FileState.HELD
@@ -189,7 +189,7 @@ def _read(tx: Tx, visit: Visit) -> FilePage:
     if approval is not None:
         actors |= {each.invited_by for each in approval.approvers}
     is_settled = file.state not in (FileState.RUNNING, FileState.WAITING, FileState.RECEIVING)
-    return FilePage(
+    return FileDetails(
         view=view,
         plan=get_plan(tx, visit.reach, file.plan_id),
         names=names_of(tx, actors, visit.reach, visit.user),
@@ -232,11 +232,11 @@ def _approval(tx: Tx, visit: Visit, file: EligibilityFile) -> Approval:
     if file.needs_mapping:
         return Approval(approvers, "")
     if file.mode is not FileMode.CHANGE and (reason := actions.overtaken_by(tx, file)):
-        return Approval((), reason)
+        return Approval(approvers=(), why_not=reason)
     return Approval(approvers, obstacle(visit.user))
 
 
-def _overtaken_words(visit: Visit, page: FilePage) -> str:
+def _overtaken_words(visit: Visit, page: FileDetails) -> str:
     """What has happened to the file since its page was made."""
     times = frame.times_of(visit)
     file = page.view.file

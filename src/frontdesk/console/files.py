@@ -147,15 +147,15 @@ def _name_of(file: EligibilityFile) -> str:
 
 def _sections(tx: Tx, visit: Visit, rows: _Rows, selection: Selection, base: str) -> list[Section]:
     found = overview.read_overview(tx, visit.account, now=visit.now)
-    more_held = selection.path(base, state=FileState.HELD.value)
-    more_failed = selection.path(base, state=FileState.FAILED.value)
     needs = found.held + found.failed
     more = None
     more_text = ""
     if FileState.HELD in found.more:
-        more, more_text = more_held, "All held files"
+        more = selection.path(base, state=FileState.HELD.value)
+        more_text = "All held files"
     elif FileState.FAILED in found.more:
-        more, more_text = more_failed, "All failed files"
+        more = selection.path(base, state=FileState.FAILED.value)
+        more_text = "All failed files"
     under_way = None
     if found.more.intersection(overview.UNDER_WAY):
         under_way = selection.path(base, state=FileState.WAITING.value)

@@ -1,5 +1,7 @@
 """What users change of their own: name and time zone, password, second factor, sessions."""
 
+from collections.abc import Mapping
+
 from markupsafe import Markup
 
 from frontdesk.console import frame
@@ -23,7 +25,7 @@ async def show_me(visit: Visit) -> Response:
 
 
 async def _page(
-    visit: Visit, *, message: str = "", tone: str = "bad", status: int = 200
+    visit: Visit, *, message: str = "", typed: Mapping[str, str] | None = None, status: int = 200
 ) -> Response:
     user_id = visit.user.id
     own = await visit.app.ask(lambda tx: sessions.list_sessions(tx, user_id, now=visit.now))
@@ -36,7 +38,7 @@ async def _page(
         sessions=own,
         codes_left=codes_left,
         message=message,
-        tone=tone,
+        typed=typed or {"name": visit.user.name, "time_zone": visit.user.time_zone or ""},
     )
 
 
@@ -52,7 +54,8 @@ async def change_me(visit: Visit) -> Response:
             lambda tx: directory.change_own(tx, user, requester, name=name, time_zone=zone)
         )
     except Invalid as error:
-        return await _page(visit, message=_rules(error), status=422)
+        typed = {"name": name, "time_zone": zone or ""}
+        return await _page(visit, message=pages.rules_text(error), typed=typed, status=422)
     return frame.go_to(ME)
 
 
@@ -69,7 +72,7 @@ async def change_password(visit: Visit) -> Response:
             )
         )
     except Invalid as error:
-        return await _page(visit, message=_rules(error), status=422)
+        return await _page(visit, message=pages.rules_text(error), status=422)
     if signed_in is None:
         return await _page(visit, message="The present password is not right.", status=422)
     return frame.go_to(ME, *pages.session_cookies(visit, signed_in))
@@ -153,7 +156,3 @@ async def _factor_page(visit: Visit, *, message: str = "", status: int = 200) ->
         qr=Markup(offer.qr_svg),  # noqa: S704 # made by segno of our own text
         message=message,
     )
-
-
-def _rules(error: Invalid) -> str:
-    return " ".join(fault.message.capitalize().rstrip(".") + "." for fault in error.faults)

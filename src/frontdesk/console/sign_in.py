@@ -189,7 +189,7 @@ async def take_invitation(visit: Visit) -> Response:
             )
         )
     except Invalid as error:
-        return await _invitation_page(visit, message=_rules(error), name=name, status=422)
+        return await _invitation_page(visit, message=pages.rules_text(error), name=name, status=422)
     except Conflict as error:
         return await _invitation_page(visit, message=error.detail, name=name, status=409)
     return _second_step(visit, begun)
@@ -231,7 +231,7 @@ async def take_reset(visit: Visit) -> Response:
             )
         )
     except Invalid as error:
-        return await _reset_page(visit, message=_rules(error), status=422)
+        return await _reset_page(visit, message=pages.rules_text(error), status=422)
     return pages.sign_in_page(
         visit, message="The password is changed. Sign in with it.", email=user.email
     )
@@ -299,11 +299,6 @@ async def sign_out(visit: Visit) -> Response:
 async def stay(visit: Visit) -> Response:
     """Keep the session: the request itself is a use of it."""
     return frame.go_to(pages.path_after(visit))
-
-
-def _rules(error: Invalid) -> str:
-    """The rules that fields break, as sentences."""
-    return " ".join(fault.message.capitalize().rstrip(".") + "." for fault in error.faults)
 
 
 def _minutes(seconds: int) -> str:

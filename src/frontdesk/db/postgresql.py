@@ -46,7 +46,9 @@ _SETTINGS: Settings = {
 # prepared while a table was small, or that believes old statistics, would otherwise read the whole
 # table when a million members have come.
 _INDEX_SCANS: Settings = {"plan_cache_mode": "force_generic_plan"}
-_INDEX_SCANS |= dict.fromkeys(("enable_seqscan", "enable_hashjoin", "enable_mergejoin"), "off")
+_INDEX_SCANS |= dict.fromkeys(
+    (*("enable_seqscan", "enable_hashjoin", "enable_mergejoin"), "enable_incremental_sort"), "off"
+)
 # The other way, for the rest of a transaction.
 ANY_SCAN = "SELECT " + ", ".join(
     f"set_config('{name}', '{'auto' if name == 'plan_cache_mode' else 'on'}', true)"

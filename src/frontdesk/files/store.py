@@ -5,6 +5,7 @@ Rows that changed nothing and have no warning are stored by the chunk as packed 
 would double the time of an unchanged file (docs/decisions/0026).
 """
 
+import operator
 import zlib
 from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -56,6 +57,7 @@ PACKED_COLUMNS = 5  # numbers of an unchanged row
 REPORT_LINE_BYTES = 150  # of a row's line without faults and warnings, in the table and its indexes
 LARGEST_ID = 2**63 - 1
 FULL_FILES = 10  # of a plan, of which the last one that was not undone is wanted
+LOOKED_BACK = 25  # done files of a plan, among which the last applied one is looked for
 PARTS_TOGETHER = 16  # of a file's content, up to 1 MiB each: deleted in 0.2 s
 UNFINISHED = (FileState.RECEIVING, FileState.WAITING, FileState.RUNNING, FileState.HELD)
 
@@ -107,11 +109,10 @@ def _index_for(given: Collection[str]) -> tuple[str, ...]:
 
 
 def _by_no_index(name: str) -> sa.ColumnElement[Any]:
-    """The column, for a condition that must not choose the index: SQLite would take that of the
-    state, with the files of all accounts.
-    """
+    """The column, for a condition that must not choose the index."""
     column = _columns[name]
-    return sa.cast(column, sa.BigInteger if isinstance(column.type, sa.Integer) else sa.Text)
+    is_number = isinstance(column.type, sa.Integer)
+    return column + 0 if is_number else sa.func.coalesce(column, sa.literal("", sa.Text))
 
 
 def _newest_first(
@@ -123,11 +124,8 @@ def _newest_first(
     """
     columns = [_columns[name] for name in key]
     values = [sa.literal(value, _columns[name].type) for name, value in key.items()]
-    is_sqlite = tx.dialect.name == "sqlite"
-    for column, value in [*zip(columns, values, strict=True)][0 if is_sqlite else 1 :]:
-        query = query.where(column == value)
-    if is_sqlite or not key:
-        query = query.where(_columns.id < before)
+    if tx.dialect.name == "sqlite" or not key:
+        query = query.where(*map(operator.eq, columns, values), _columns.id < before)
     else:
         query = query.where(sa.tuple_(*columns, _columns.id) < sa.tuple_(*values, before))
         query = query.where(sa.tuple_(*columns) >= sa.tuple_(*values))
@@ -140,11 +138,24 @@ def list_ended(
     """The account's files that have ended, the newest first, of those with an id below `before_id`:
     the failed ones only if they came before a time.
     """
-    state = _by_no_index("state")
-    is_old_failure = (state == FileState.FAILED) & (_columns.created_at < failed_before)
-    has_ended = state.in_((FileState.DONE, FileState.CANCELLED)) | is_old_failure
-    query = sa.select(eligibility_files).where(has_ended)
-    return _files(tx, _newest_first(tx, query, {"account_id": account_id}, before_id).limit(limit))
+    # PostgreSQL would sort all files of the account if it took the condition for a rare one.
+    found: list[EligibilityFile] = []
+    before = before_id
+    while len(found) < limit:
+        query = sa.select(eligibility_files)
+        query = _newest_first(tx, query, {"account_id": account_id}, before)
+        together = _files(tx, query.limit(2 * limit))
+        found += [file for file in together if _has_ended(file, failed_before)]
+        if len(together) < 2 * limit:
+            break
+        before = together[-1].id
+    return found[:limit]
+
+
+def _has_ended(file: EligibilityFile, failed_before: datetime) -> bool:
+    if file.state is FileState.FAILED:
+        return file.created_at < failed_before
+    return file.state not in UNFINISHED
 
 
 def change_file(tx: Tx, file_id: int, **changes: Any) -> EligibilityFile:
@@ -283,14 +294,17 @@ def applied_files(tx: Tx, plan_id: int, sender: str, *, after: str) -> list[Elig
 
 
 def find_applied_before(tx: Tx, plan_id: int, file_id: int) -> EligibilityFile | None:
-    """The plan's newest file before this one that was applied; undone ones count, undos don't."""
-    query = sa.select(eligibility_files).where(
-        _by_no_index("undoes_id").is_(None),
-        _columns.dry_run.is_(False),
-        _columns.mode != FileMode.COMPARE,
-    )
+    """The plan's newest file before this one that was applied, among its last 25 that were done;
+    undone ones count, undos don't.
+    """
     key = {"plan_id": plan_id, "state": FileState.DONE}
-    return _file(tx, _newest_first(tx, query, key, file_id).limit(1))
+    query = _newest_first(tx, sa.select(eligibility_files), key, file_id).limit(LOOKED_BACK)
+    return next((file for file in _files(tx, query) if _was_applied(file)), None)
+
+
+def _was_applied(file: EligibilityFile) -> bool:
+    is_undo = file.undoes_id is not None
+    return not (is_undo or file.dry_run or file.mode is FileMode.COMPARE)
 
 
 def newer_files(tx: Tx, plan_id: int, after_id: int) -> list[int]:
