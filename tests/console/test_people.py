@@ -245,3 +245,22 @@ def test_the_twenty_first_person_asks_for_the_second_factor(
         page = desk.page_of(desk.enrol(number))
         browser.open(page).send(page + "/open", reason="audit", case=f"C-{number}")
         assert "Open until" in browser.page
+
+
+def test_a_number_that_no_search_has_is_nothing(sign_in: SignIn, desk: Desk) -> None:
+    browser = sign_in(Role.SUPPORT)
+    for number in ("%00", "a%00b", "x" * 22, "x" * 4000, "%C3%A9"):
+        assert browser.open(f"{desk.place}/found/{number}").status == 404, number
+
+
+def test_the_address_of_a_form_leads_to_the_page_above_it(sign_in: SignIn, desk: Desk) -> None:
+    page = desk.page_of(desk.enrol(1))
+    browser = sign_in(Role.SUPPORT)
+    for form in ("check", "open", "resend"):
+        assert browser.open(f"{page}/{form}").path == page
+    assert browser.open("/console/sign-out").path == "/console/accounts"
+
+
+def test_the_page_names_the_account_to_those_who_reach_several(sign_in: SignIn, desk: Desk) -> None:
+    assert "Example Health</p>" in sign_in(Role.SUPPORT).open(desk.place).page
+    assert "Example Health</p>" not in sign_in(Role.EDITOR).open(desk.place).page

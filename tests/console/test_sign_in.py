@@ -13,6 +13,7 @@ from frontdesk.users.links import invite_user, make_reset_link
 from frontdesk.users.model import NewUser, Role
 from tests.conftest import SetClock
 from tests.console.browsing import Browser
+from tests.console.conftest import SignIn
 
 EMAIL = "ana.ruiz@example.com"
 PASSWORD = "seven quiet lanterns"
@@ -172,3 +173,29 @@ def test_another_user_does_not_see_the_form_of_the_first(invited: Browser, clock
     invited.send("/console/sign-in", email=EMAIL, password=PASSWORD)
     invited.send("/console/sign-in/code", code=pyotp.TOTP(seed).at(clock()))
     assert (invited.status, "Of Another" in invited.page) == (200, False)
+
+
+def test_a_sign_in_takes_the_place_of_the_browsers_session(
+    invited: Browser, browsers: Callable[[], Browser], clock: SetClock
+) -> None:
+    seed = seed_of(invited)
+    invited.send("/console/sign-in/set-up", code=code_of(invited, clock))
+    stolen = browsers()
+    stolen.http.cookies.update(dict(invited.http.cookies))
+    assert stolen.open("/console/me").path == "/console/me"
+    clock.advance(60)
+    invited.open("/console/sign-in")
+    invited.send("/console/sign-in", email=EMAIL, password=PASSWORD)
+    invited.send("/console/sign-in/code", code=pyotp.TOTP(seed).at(clock()))
+    assert invited.open("/console/me").path == "/console/me"
+    assert stolen.open("/console/me").path.startswith("/console/sign-in")
+
+
+def test_signing_out_twice_leads_to_the_sign_in(sign_in: SignIn) -> None:
+    browser = sign_in(Role.VIEWER).open("/console/me")
+    fields = browser.form("/console/sign-out")
+    kept = dict(browser.http.cookies)
+    browser.post("/console/sign-out", fields)
+    browser.http.cookies.update(kept)
+    browser.post("/console/sign-out", fields)
+    assert "password" in browser.form("/console/sign-in")

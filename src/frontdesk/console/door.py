@@ -5,15 +5,17 @@ A page names who may see it. Whatever is not declared does not exist: every othe
 /console is "not found".
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
 from enum import Enum
 from functools import partial
 
 from frontdesk.access.accounts import get_account
+from frontdesk.access.model import WORKING
 from frontdesk.app import App
-from frontdesk.console import cookies
+from frontdesk.console import cookies, frame
 from frontdesk.console.errors import NoRight, SignInNeeded, error_page
-from frontdesk.console.sign_in_pages import ask_to_confirm, ask_to_sign_in
+from frontdesk.console.sign_in_pages import ask_to_confirm, ask_to_sign_in, own_path
 from frontdesk.console.visit import TOKEN_FIELD, Visit, read_form
 from frontdesk.errors import FrontdeskError, NotFound
 from frontdesk.users.model import NotFresh, Right, Session
@@ -58,6 +60,22 @@ class Pages:
             return handler
 
         return declare
+
+
+def pages_of_forms(declared: Sequence[Endpoint]) -> Iterator[Endpoint]:
+    """For each address that takes a form only, a GET that leads to the page above it: an answer of a
+    form stands at that address, and people reload it or go to it again.
+    """
+    with_page = {each.path for each in declared if each.method == "GET"}
+    for each in declared:
+        if each.path not in with_page:
+            lead = partial(_serve, _lead_up, Who.USER)
+            yield replace(each, method="GET", handler=lead)
+
+
+async def _lead_up(visit: Visit) -> Response:
+    """Lead to the address without its last part."""
+    return frame.go_to(own_path(visit.request.path.rpartition("/")[0]))
 
 
 async def _serve(handler: Handler, for_: Right | Who, app: App, request: Request) -> Response:
@@ -125,7 +143,9 @@ async def _check_right(visit: Visit, session: Session, for_: Right | Who) -> Non
         if not user.reaches(account_id):
             raise NotFound("account")
         if user.is_of_installation:  # whose reach is every number
-            await visit.app.ask(lambda tx: get_account(tx, account_id))
+            account = await visit.app.ask(lambda tx: get_account(tx, account_id))
+            is_working = account.state in WORKING
+            visit.account_text = account.name if is_working else f"{account.name} ({account.state})"
         visit.account_id = account_id
         visit.app.refuse_used_up_trail(account_id)
     if isinstance(for_, Right) and not user.may(for_, visit.account_id):

@@ -97,7 +97,7 @@ def _around(visit: Visit) -> Markup:
     text = page_template(PACKAGE, "frame.html").render(
         places=list(_places(visit)) if session is not None else [],
         session=session,
-        account_id=visit.account_id,
+        account_text=visit.account_text,
         form_token=visit.form_token,
         zone=times_of(visit).zone_text,
         seconds_left=0 if session is None else _seconds(session.idle_until - visit.now),

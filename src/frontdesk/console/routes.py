@@ -1,6 +1,7 @@
 """Every page of the console. What is not here is "not found"."""
 
 from frontdesk.console import file, file_rows, files, home, me, now, people, sign_in
+from frontdesk.console.door import pages_of_forms
 
 PLACES = (
     *(sign_in.PAGES, me.PAGES),
@@ -8,4 +9,5 @@ PLACES = (
     *(people.PAGES, now.PAGES),
     home.PAGES,
 )
-ENDPOINTS = tuple(endpoint for place in PLACES for endpoint in place.endpoints)
+_DECLARED = tuple(endpoint for place in PLACES for endpoint in place.endpoints)
+ENDPOINTS = (*_DECLARED, *pages_of_forms(_DECLARED))

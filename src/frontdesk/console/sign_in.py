@@ -2,6 +2,8 @@
 of resets. What each step means is written in `users.sign_in` and `users.links`.
 """
 
+from contextlib import suppress
+
 from markupsafe import Markup
 
 from frontdesk.console import cookies, frame
@@ -48,7 +50,7 @@ async def take_password(visit: Visit) -> Response:
             visit, carried=carried, message=_WRONG_PAIR, email=email, status=401
         )
     if isinstance(found, SignedIn):
-        return _welcome(visit, found, carried)
+        return await _welcome(visit, found, carried)
     return _second_step(visit, found, carried)
 
 
@@ -68,14 +70,31 @@ def _second_step(
     return response
 
 
-def _welcome(visit: Visit, signed_in: SignedIn, carried: pages.Carried | None) -> Response:
-    """Give the browser its session. The same user finds the form that the ended session had sent."""
+async def _welcome(visit: Visit, signed_in: SignedIn, carried: pages.Carried | None) -> Response:
+    """Give the browser its session, in place of the one that it may have had. The same user finds the
+    form that the ended session had sent.
+    """
+    await _end_former(visit)
     headers = pages.session_cookies(visit, signed_in)
     if carried is not None and carried.user_id == str(signed_in.session.user.id):
         visit.session = signed_in.session
         visit.secret = signed_in.secret
         return pages.resume_page(visit, carried, *headers)
     return frame.go_to(pages.path_after(visit), *headers)
+
+
+async def _end_former(visit: Visit) -> None:
+    """End the session of this browser that the sign-in takes the place of."""
+    app = visit.app
+    secret = cookies.read_cookie(app.config, visit.request, cookies.SESSION)
+    if secret is None:
+        return
+    former = await app.read_in_thread(lambda: sessions.session_of(app.db, secret, now=visit.now))
+    if former is None:
+        return
+    requester = visit.requester._replace(actor=former.user.actor)
+    with suppress(NotFound):
+        await app.write(lambda tx: sessions.end_session(tx, former.user.id, former.id, requester))
 
 
 @PAGES.get(pages.CODE, for_=Who.ANYONE)
@@ -102,7 +121,7 @@ async def take_code(visit: Visit) -> Response:
     except NotFound:
         return pages.sign_in_page(visit, carried=carried, message=_ENDED, status=401)
     if signed_in is not None:
-        return _welcome(visit, signed_in, carried)
+        return await _welcome(visit, signed_in, carried)
     if await _attempt(visit) is None:
         return pages.sign_in_page(visit, carried=carried, message=_ENDED, status=401)
     return pages.code_page(visit, carried=carried, message=_WRONG_CODE, status=401)
@@ -290,7 +309,10 @@ async def sign_out(visit: Visit) -> Response:
     if session is not None:
         requester = visit.requester
         user_id = session.user.id
-        await visit.app.write(lambda tx: sessions.end_session(tx, user_id, session.id, requester))
+        with suppress(NotFound):  # a second press of the button
+            await visit.app.write(
+                lambda tx: sessions.end_session(tx, user_id, session.id, requester)
+            )
     cookie = cookies.drop_cookie(visit.app.config, cookies.SESSION)
     return frame.go_to(pages.SIGN_IN, cookie, _CLEAR)
 

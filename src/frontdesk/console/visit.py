@@ -59,7 +59,7 @@ class Form:
 class Visit:
     """A request of a page. `session` is None before the sign-in; `secret` is that of the session's
     cookie. `account_id` is that of the path, which the session reaches; None on pages of the
-    installation.
+    installation. `account_text` names that account to those who reach several.
     """
 
     app: App
@@ -68,6 +68,7 @@ class Visit:
     session: Session | None = None
     secret: str | None = None
     account_id: int | None = None
+    account_text: str = ""
     form: Form = field(default_factory=Form)
 
     @property

@@ -2,6 +2,7 @@
 number, and no value of a person. What was searched for is kept nowhere.
 """
 
+import re
 import secrets
 from datetime import datetime
 
@@ -15,6 +16,7 @@ from frontdesk.errors import NotFound
 from frontdesk.reach import Reach
 
 NUMBER_BYTES = 16
+NUMBER = re.compile("[A-Za-z0-9_-]{22}")
 
 
 def keep_search(
@@ -37,7 +39,7 @@ def find_search(
     """The people of a search of this session, as they are now, without those who have gone. Raises
     NotFound after an hour, for another session and out of reach.
     """
-    kept = store.find_search(tx, number)
+    kept = store.find_search(tx, number) if NUMBER.fullmatch(number) else None
     if (
         kept is None
         or kept.session_id != session_id

@@ -6,7 +6,8 @@ looked at: unlike the secret of a client it can be guessed.
 
 Three counts: the user at the network, and the network over all users and clients, as for clients;
 and the user over all networks, 20 an hour. A browser that has signed this user in before has a
-count of its own in place of the third: nobody is locked out by a stranger. An e-mail that no user
+count of its own in place of all three: nobody is locked out by a stranger, nor by one behind the same
+gateway. An e-mail that no user
 has is counted in the same way, so the limit does not say who is a user.
 """
 
@@ -44,14 +45,13 @@ def is_used_up(tx: Tx, visitor: Visitor, email: str, user: User | None) -> bool:
 
 
 def _limits(tx: Tx, visitor: Visitor, email: str, user: User | None) -> FailureLimits:
-    network = network_of(visitor.address)
-    everywhere = digest(f"user:{email}")
     if user is not None and visitor.browser_secret is not None:
         browser = digest(visitor.browser_secret)
         if store.is_known_browser(tx, browser, user.id):
-            everywhere = digest(f"browser:{user.id} {visitor.browser_secret}")
+            return {digest(f"browser:{user.id} {visitor.browser_secret}"): PER_USER}
+    network = network_of(visitor.address)
     return {
         digest(f"user:{network} {email}"): PER_NAME_AND_ADDRESS,
         address_subject(visitor.address): PER_ADDRESS,
-        everywhere: PER_USER,
+        digest(f"user:{email}"): PER_USER,
     }
