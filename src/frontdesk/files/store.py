@@ -91,13 +91,13 @@ def list_files(tx: Tx, file_filter: FileFilter) -> list[EligibilityFile]:
     query = sa.select(eligibility_files)
     if account_id is None:
         query = query.filter_by(**given)
-        return _files(tx, _newest_first(tx, query, {}, before).limit(file_filter.limit))
+        return _files(tx, _first(_newest_first(tx, query, {}, before), file_filter.limit))
     given |= {"account_id": account_id}
     key = {name: given[name] for name in _index_for(given)}
     for name, value in given.items():
         if name not in key:
             query = query.where(_by_no_index(name) == value)
-    return _files(tx, _newest_first(tx, query, key, before).limit(file_filter.limit))
+    return _files(tx, _first(_newest_first(tx, query, key, before), file_filter.limit))
 
 
 def _index_for(given: Collection[str]) -> tuple[str, ...]:
@@ -132,6 +132,13 @@ def _newest_first(
     return query.order_by(*(column.desc() for column in (*columns, _columns.id)))
 
 
+def _first(query: sa.Select[Any], limit: int) -> sa.Select[Any]:
+    """So many rows. The number stands in the statement: a plan for any number sorted all files of
+    the account on PostgreSQL.
+    """
+    return query.limit(sa.literal_column(str(int(limit)), sa.Integer))
+
+
 def list_ended(
     tx: Tx, account_id: int, *, before_id: int, limit: int, failed_before: datetime
 ) -> list[EligibilityFile]:
@@ -144,7 +151,7 @@ def list_ended(
     while len(found) < limit:
         query = sa.select(eligibility_files)
         query = _newest_first(tx, query, {"account_id": account_id}, before)
-        together = _files(tx, query.limit(2 * limit))
+        together = _files(tx, _first(query, 2 * limit))
         found += [file for file in together if _has_ended(file, failed_before)]
         if len(together) < 2 * limit:
             break
@@ -298,8 +305,9 @@ def find_applied_before(tx: Tx, plan_id: int, file_id: int) -> EligibilityFile |
     undone ones count, undos don't.
     """
     key = {"plan_id": plan_id, "state": FileState.DONE}
-    query = _newest_first(tx, sa.select(eligibility_files), key, file_id).limit(LOOKED_BACK)
-    return next((file for file in _files(tx, query) if _was_applied(file)), None)
+    query = _newest_first(tx, sa.select(eligibility_files), key, file_id)
+    found = _files(tx, _first(query, LOOKED_BACK))
+    return next((file for file in found if _was_applied(file)), None)
 
 
 def _was_applied(file: EligibilityFile) -> bool:
