@@ -57,7 +57,6 @@ PACKED_COLUMNS = 5  # numbers of an unchanged row
 REPORT_LINE_BYTES = 150  # of a row's line without faults and warnings, in the table and its indexes
 LARGEST_ID = 2**63 - 1
 FULL_FILES = 10  # of a plan, of which the last one that was not undone is wanted
-LOOKED_BACK = 25  # done files of a plan, among which the last applied one is looked for
 PARTS_TOGETHER = 16  # of a file's content, up to 1 MiB each: deleted in 0.2 s
 UNFINISHED = (FileState.RECEIVING, FileState.WAITING, FileState.RUNNING, FileState.HELD)
 
@@ -137,32 +136,6 @@ def _first(query: sa.Select[Any], limit: int) -> sa.Select[Any]:
     the account on PostgreSQL.
     """
     return query.limit(sa.literal_column(str(int(limit)), sa.Integer))
-
-
-def list_ended(
-    tx: Tx, account_id: int, *, before_id: int, limit: int, failed_before: datetime
-) -> list[EligibilityFile]:
-    """The account's files that have ended, the newest first, of those with an id below `before_id`:
-    the failed ones only if they came before a time.
-    """
-    # PostgreSQL would sort all files of the account if it took the condition for a rare one.
-    found: list[EligibilityFile] = []
-    before = before_id
-    while len(found) < limit:
-        query = sa.select(eligibility_files)
-        query = _newest_first(tx, query, {"account_id": account_id}, before)
-        together = _files(tx, _first(query, 2 * limit))
-        found += [file for file in together if _has_ended(file, failed_before)]
-        if len(together) < 2 * limit:
-            break
-        before = together[-1].id
-    return found[:limit]
-
-
-def _has_ended(file: EligibilityFile, failed_before: datetime) -> bool:
-    if file.state is FileState.FAILED:
-        return file.created_at < failed_before
-    return file.state not in UNFINISHED
 
 
 def change_file(tx: Tx, file_id: int, **changes: Any) -> EligibilityFile:
@@ -298,21 +271,6 @@ def applied_files(tx: Tx, plan_id: int, sender: str, *, after: str) -> list[Elig
         _columns.mode != FileMode.COMPARE,
     )
     return _files(tx, query.order_by(_columns.plan_id.desc(), _columns.id.desc()))
-
-
-def find_applied_before(tx: Tx, plan_id: int, file_id: int) -> EligibilityFile | None:
-    """The plan's newest file before this one that was applied, among its last 25 that were done;
-    undone ones count, undos don't.
-    """
-    key = {"plan_id": plan_id, "state": FileState.DONE}
-    query = _newest_first(tx, sa.select(eligibility_files), key, file_id)
-    found = _files(tx, _first(query, LOOKED_BACK))
-    return next((file for file in found if _was_applied(file)), None)
-
-
-def _was_applied(file: EligibilityFile) -> bool:
-    is_undo = file.undoes_id is not None
-    return not (is_undo or file.dry_run or file.mode is FileMode.COMPARE)
 
 
 def newer_files(tx: Tx, plan_id: int, after_id: int) -> list[int]:
