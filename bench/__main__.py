@@ -28,6 +28,7 @@ NAMES = (
     "queue",
     "wait",
     "neighbours",
+    "viewers",
 )
 TABLE_WIDTH = 200  # where the output is no terminal
 

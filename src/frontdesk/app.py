@@ -25,7 +25,9 @@ from frontdesk.errors import Unavailable
 from frontdesk.fair_share import FairShare
 from frontdesk.metering import timed
 from frontdesk.queues import QueueSnapshots
+from frontdesk.queues.board import PlanDay, QueueBoard, QueueBoards
 from frontdesk.queues.model import QueueSnapshot
+from frontdesk.reach import Reach
 from frontdesk.time_slices import SliceScheduler
 from frontdesk.usage import request_costs
 from frontdesk.usage.counter import SAVE_SECONDS
@@ -34,6 +36,7 @@ from frontdesk.usage.counter import SAVE_SECONDS
 READING_THREADS = WRITING_THREADS = 4
 BULK_READING_THREADS = 2  # for lists: other readers don't wait for them
 COMPUTING_THREADS = 2  # for long work without the database: neither readers nor writers wait for it
+SIGN_IN_THREADS = 2
 
 ANSWER_SECONDS = 10  # from a request's last byte to its answer
 LOOK_UP_SECONDS = 4  # of a token
@@ -67,10 +70,13 @@ class App:
         self._writing = Writers(WRITING_THREADS, self.deadlines)
         self._computing = ThreadPoolExecutor(COMPUTING_THREADS, thread_name_prefix="compute")
         self._probing = ThreadPoolExecutor(1, thread_name_prefix="probe")
+        # A password takes 20 ms and 19 MiB: many at once must not hold up those who write.
+        self._signing_in = ThreadPoolExecutor(SIGN_IN_THREADS, thread_name_prefix="sign-in")
         self.lookups: Lookups = (
             SqliteLookups(db, self._reading) if db.is_sqlite else PostgresqlLookups(db)
         )
         self.pages = Remembered()  # of plans, as they are rendered
+        self.regions = Remembered()  # of pages of the console that many viewers refresh
         self.shared_reads: SharedReads[Any] = SharedReads(self.deadlines)
         self._probes: SharedReads[Any] = SharedReads(Deadlines(READY_SECONDS))
         self._callers: SharedReads[Caller | None] = SharedReads(Deadlines(LOOK_UP_SECONDS))
@@ -85,6 +91,7 @@ class App:
         self.keys_in_flight: set[str] = set()
         self.limits = RequestLimits(db, clock, default=config.requests_per_minute)
         self.queues = QueueSnapshots(clock, config.queue_ttl_seconds)
+        self.boards = QueueBoards(clock)
         self.usage = usage.counter_of(db.engine)
         self.request_costs = usage.RequestCostCounter(self._save_request_costs_soon)
         self.enrolments = Enrolments(db, config, clock, self.deadlines)
@@ -103,6 +110,14 @@ class App:
         """Run blocking work that only reads. Raises Unavailable when it takes too long."""
         return await self.in_time(
             asyncio.get_running_loop().run_in_executor(self._reading, timed(work))
+        )
+
+    async def sign_in_thread(self, work: Callable[[], Result]) -> Result:
+        """Run a step of a sign-in, which may hash a password and write, in threads of its own.
+        Raises Unavailable when it takes too long.
+        """
+        return await self.in_time(
+            asyncio.get_running_loop().run_in_executor(self._signing_in, timed(work))
         )
 
     async def ask(self, question: Callable[[Tx], Result]) -> Result:
@@ -160,6 +175,20 @@ class App:
         if snapshot is not None:
             return snapshot
         return await self.read_in_thread(lambda: self.queues.read(self.db, account_id, plan_ids))
+
+    async def queue_board(self, reach: Reach) -> QueueBoard:
+        """What `boards.read` answers, without a thread while the board in memory is recent."""
+        board = self.boards.in_memory(reach)
+        if board is not None:
+            return board
+        return await self.read_in_thread(lambda: self.boards.read(self.db, reach))
+
+    async def queue_day(self, reach: Reach, plan_id: int) -> PlanDay:
+        """What `boards.read_day` answers, without a thread while the day in memory is recent."""
+        day = self.boards.day_in_memory(reach, plan_id)
+        if day is not None:
+            return day
+        return await self.read_in_thread(lambda: self.boards.read_day(self.db, reach, plan_id))
 
     def refuse_used_up_storage(self, account_id: int) -> None:
         """Raises StorageUsedUp if the account has used up a quota, by the totals of a few seconds
@@ -232,6 +261,7 @@ class App:
             self._writing,
             self._computing,
             self._probing,
+            self._signing_in,
         ):
             executor.shutdown(wait=not self._is_stopping, cancel_futures=self._is_stopping)
         self.queues.close()

@@ -4,20 +4,24 @@ They are one group of xdist: one process runs them, so that one Chromium starts.
 last of them, because Playwright's event loop would be in the way of tests that run their own.
 """
 
+import io
 import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from playwright.sync_api import Browser
 
 from frontdesk.app import App
 from frontdesk.config import Config
+from frontdesk.db import Database
 from tests.browser.chromium import NoChromium, chromium
 from tests.browser.served import Served
+from tests.browser.signing import Staff
 from tests.browser.window import Windows
-from tests.conftest import SetClock, open_for_test
+from tests.conftest import Api, SetClock, open_for_test
 from tests.factories import Customer
 from tests.postgres import free_port
 
@@ -75,3 +79,16 @@ def windows(browser: Browser, served: Served) -> Iterator[Windows]:
     opened.close()
     assert opened.errors == []
     assert opened.requests_off_host() == []
+
+
+@pytest.fixture
+def staff(windows: Windows, db: Database, clock: SetClock, customer: Customer) -> Staff:
+    """Users of the console, who sign in by `staff.open(Role.EDITOR, "files")`."""
+    return Staff(windows, db, clock, customer)
+
+
+@pytest.fixture
+def service(served: Served, customer: Customer) -> Iterator[Api]:
+    """The served API as the customer's own program calls it."""
+    with httpx.Client(base_url=served.address) as http:
+        yield Api(http, customer.token, io.StringIO())  # type: ignore[arg-type]

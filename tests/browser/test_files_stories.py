@@ -34,7 +34,7 @@ def sign_in_as(windows: Windows, db: Database, customer: Customer, clock: SetClo
     """Signs a user with a name and a role in, in a window of its own."""
 
     def signed_in(name: str, *roles: Role, with_script: bool = True, since: datetime) -> Page:
-        email = f"{name.split()[0].lower()}@example.com"
+        email = f"{name.split(maxsplit=1)[0].lower()}@example.com"
         new = NewUser(email, customer.account_id, frozenset(roles))
         _, password = create_demo_user(db, new, name=name, now=since)
         page = windows.open("/console", with_script=with_script)

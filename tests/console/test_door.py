@@ -7,7 +7,7 @@ import pytest
 
 from frontdesk.config import read_config
 from frontdesk.console.routes import ENDPOINTS
-from frontdesk.users.model import Role
+from frontdesk.users.model import RIGHTS, Right, Role
 from tests.console.browsing import Browser
 from tests.console.conftest import SignIn
 from tests.factories import Customer
@@ -37,11 +37,51 @@ def test_every_address_is_shut_before_the_sign_in(
             assert (browser.status, "Nothing was done" in browser.page) == (401, True), path
 
 
+def right_of(endpoint: object) -> object:
+    """What the page is declared for: a right, or who."""
+    return getattr(endpoint, "handler").args[1]  # noqa: B009 # of `partial`
+
+
+@pytest.mark.parametrize("role", Role)
+def test_each_page_and_form_is_open_to_the_roles_with_its_right_only(
+    sign_in: SignIn, customer: Customer, role: Role
+) -> None:
+    browser = sign_in(role)
+    token = {"token": browser.open("/console/me").form("/console/me")["token"]}
+    for endpoint in SHUT:
+        right = right_of(endpoint)
+        if not isinstance(right, Right) or "{account_id}" not in endpoint.path:
+            continue
+        path = path_of(endpoint, customer.account_id)
+        if endpoint.method == "GET":
+            browser.open(path)
+        else:
+            browser.post(path, token)
+        is_allowed = right in RIGHTS[role]
+        assert (browser.status == 403) == (not is_allowed), (endpoint.method, path, browser.status)
+        assert browser.status < 500, (endpoint.method, path)
+
+
 def test_the_entrance_leads_in_one_step_to_both_fields(browsers: Callable[[], Browser]) -> None:
     browser = browsers().open("/console")
     assert len(browser.answer.history) == 1
     fields = browser.form("/console/sign-in")
     assert {"email", "password", "token"} <= fields.keys()
+
+
+@pytest.mark.parametrize("role", [Role.SUPPORT, Role.OPERATOR, Role.AUDITOR])
+def test_an_account_that_does_not_exist_is_not_an_empty_one(sign_in: SignIn, role: Role) -> None:
+    browser = sign_in(role)
+    for account_id in (0, 999_999, 10**17):
+        for place in ("files", "now", "people"):
+            assert browser.open(f"/console/accounts/{account_id}/{place}").status == 404
+
+
+def test_a_slash_at_the_end_leads_to_the_page(sign_in: SignIn) -> None:
+    browser = sign_in(Role.OPERATOR)
+    assert browser.open("/console/").path == "/console/accounts"
+    assert browser.open("/console/accounts/").path == "/console/accounts"
+    assert browser.open("/console/nothing/").status == 404
 
 
 def test_another_account_looks_like_an_unknown_one(
@@ -86,7 +126,7 @@ def test_a_form_without_the_sessions_token_is_refused(sign_in: SignIn) -> None:
     one = sign_in(Role.VIEWER).open("/console/me")
     other = sign_in(Role.EDITOR).open("/console/me")
     fields = one.form("/console/me") | {"name": "Mallory"}
-    for token in ("", "0" * 64, other.form("/console/me")["token"]):
+    for token in ("", "0" * 64, "é", other.form("/console/me")["token"]):
         one.post("/console/me", fields | {"token": token})
         assert (one.status, "Nothing was changed" in one.page) == (403, True)
     assert "Mallory" not in one.open("/console/me").page
@@ -95,6 +135,9 @@ def test_a_form_without_the_sessions_token_is_refused(sign_in: SignIn) -> None:
 @pytest.mark.parametrize(
     "target",
     [
+        "/console/../docs",
+        "/console/./me",
+        "/console/me/..?a=1",
         "//evil.example",
         "https://evil.example/console",
         "/console/..//evil",
@@ -169,3 +212,11 @@ def test_the_setting_of_a_host_needs_an_address() -> None:
     config = read_config({"FRONTDESK_CONSOLE_URL": "https://Console.example.com/"})
     assert config.console_origin == "https://console.example.com"
     assert read_config({}).console_origin == "http://127.0.0.1:8000"
+
+
+def test_what_was_typed_stays_beside_the_rule_that_it_breaks(sign_in: SignIn) -> None:
+    browser = sign_in(Role.VIEWER).open("/console/me")
+    browser.send("/console/me", name="Robin Lee", time_zone="Mars/Olympus")
+    assert (browser.status, "such as America/New_York" in browser.page) == (422, True)
+    typed = browser.form("/console/me")
+    assert (typed["name"], typed["time_zone"]) == ("Robin Lee", "Mars/Olympus")

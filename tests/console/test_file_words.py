@@ -102,4 +102,24 @@ def test_a_title_has_no_name() -> None:
 
 
 def test_no_words_name_a_command_of_the_shell() -> None:
-    assert not [remedy for remedy in Remedy if "frontdesk" in remedy_words(remedy)]
+    held = file_of(state=FileState.HELD)
+    assert not [remedy for remedy in Remedy if "frontdesk" in remedy_words(remedy, held)]
+
+
+def test_a_decision_is_the_remedy_of_a_held_file_only() -> None:
+    held = file_of(state=FileState.HELD)
+    assert "approves the file" in remedy_words(Remedy.APPROVE_FILE, held)
+    for other in (file_of(dry_run=True), file_of(state=FileState.CANCELLED)):
+        assert remedy_words(Remedy.APPROVE_FILE, other) == ""
+
+
+def test_the_numbers_of_what_was_not_applied_say_so() -> None:
+    counts = {"lost": 50, "created": 2}
+    for nothing in (
+        file_of(state=FileState.CANCELLED, counts=counts, rows_done=0),
+        file_of(dry_run=True, counts=counts),
+    ):
+        labels = [number.label for number in file_words.short_numbers(nothing)]
+        assert labels == ["would lose access", "would be created"]
+    half = file_of(state=FileState.CANCELLED, counts=counts, rows_done=10)
+    assert "lost" in [number.label for number in file_words.short_numbers(half)]

@@ -183,9 +183,9 @@ def _approve_and_apply(other: Browser, desk: Desk, held: EligibilityFile) -> Non
 @pytest.mark.parametrize(
     ("meanwhile", "said"),
     [
-        (_cancel, "Ana Ruiz cancelled it at 12:00"),
-        (_approve, "Ana Ruiz approved it at 12:00"),
-        (_approve_and_apply, "Ana Ruiz approved it at 12:00"),
+        (_cancel, "Ana Ruiz (approver-editor-viewer@example.com) cancelled it at 12:00"),
+        (_approve, "Ana Ruiz (approver-editor-viewer@example.com) approved it at 12:00"),
+        (_approve_and_apply, "Ana Ruiz (approver-editor-viewer@example.com) approved it at 12:00"),
     ],
 )
 def test_a_decision_that_was_overtaken_changes_nothing(

@@ -81,7 +81,9 @@ def test_a_file_is_from_you_from_a_user_or_from_an_operator(
         editor.open(list_path(customer)), "30 days"
     )
     viewer = sign_in(Role.VIEWER).open(list_path(customer))
-    assert "Example Health Plan 0 Ana Ruiz 1 created" in section(viewer, "30 days")
+    assert "Example Health Plan 0 Ana Ruiz (editor@example.com) 1 created" in section(
+        viewer, "30 days"
+    )
     assert "Example Health Plan 1 an operator 1 created" in section(viewer, "30 days")
     assert "maria" not in viewer.page
 

@@ -205,8 +205,10 @@ def test_roles_without_the_right_see_no_people(sign_in: SignIn, desk: Desk, role
 
 def test_an_auditor_finds_and_opens_nothing(sign_in: SignIn, desk: Desk) -> None:
     id_ = desk.enrol(1, **MARKED)
-    browser = sign_in(Role.AUDITOR)
-    assert browser.open(desk.place).status == 200
+    browser = sign_in(Role.AUDITOR).open(desk.place)
+    browser.send(desk.place, dob="1977-01-11", last_name="Zq")
+    assert (browser.status, "Z. Z." in browser.page) == (200, True)
+    assert desk.page_of(id_) not in browser.page
     assert browser.open(desk.page_of(id_)).status == 403
 
 

@@ -13,7 +13,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from frontdesk.app import App
-from frontdesk.audit import Requester
+from frontdesk.audit import Requester, list_by_user, list_of_account
 from frontdesk.cli.invitations import describe_mail
 from frontdesk.config import Uniqueness, read_config
 from frontdesk.db import open_database
@@ -22,10 +22,13 @@ from frontdesk.disclosures import (
     check_answer,
     find_search,
     keep_search,
+    list_entries_about,
     open_names,
     open_record,
+    read_covered,
     read_names,
 )
+from frontdesk.disclosures.looks import LAST
 from frontdesk.disclosures.model import CheckedField, FileNames, Opening, OpeningReason
 from frontdesk.disclosures.person import view_person
 from frontdesk.eligibility import derive_due, enrol
@@ -55,8 +58,10 @@ from frontdesk.events.delivery import Progress, save
 from frontdesk.files.actions import get_file
 from frontdesk.files.approvers import find_obstacle
 from frontdesk.files.claims import RunOptions
+from frontdesk.files.drafts import steps, unfinished_drafts
+from frontdesk.files.drafts.steps import DraftKey, DraftUpload, NewDraft
 from frontdesk.files.faults import group_faults
-from frontdesk.files.model import FileKey, FileState
+from frontdesk.files.model import Draft, FileKey, FileState
 from frontdesk.files.overview import (
     read_ended,
     read_overview,
@@ -68,8 +73,10 @@ from frontdesk.files.report import ReportCursor, ReportFilter
 from frontdesk.files.report_rows import row_page
 from frontdesk.files.store import set_file_settings
 from frontdesk.files.turns import FileTurns
+from frontdesk.formats.model import FileMode
 from frontdesk.installation import build_asgi
 from frontdesk.invitations.protocol import DeliveryContext, expire_leases
+from frontdesk.privacy import find_place_of
 from frontdesk.privacy.erasure import (
     erase_person,
     export_person,
@@ -219,6 +226,11 @@ class Installation:
             number = keep_search(tx, user, self.customer.account_id, 1, found)
         with self.db.read() as tx:
             assert find_search(tx, reach, 1, number, now=self.clock()) == found
+            assert list_entries_about(tx, reach, member_id, size=3).before_id
+            read_covered(tx, reach, member_id, now=self.clock())
+            find_place_of(tx, member_id, file_id=1)
+            list_of_account(tx, self.customer.account_id, before_id=LAST, limit=50)
+            assert list_by_user(tx, "user:1", before_id=LAST, limit=50)
 
     def _read_members(self, n: int) -> None:
         members = f"/v2/plans/{self.customer.plan_ids[1]}/eligibility"
@@ -333,6 +345,7 @@ class Installation:
         assert self.desk.load(csv_of(rows[1:]), plan=2, full=True).counts["ended"] == 1
         assert self.desk.load(csv_of(rows), plan=2, full=True).counts["reopened"] == 1
         self._look_at_files(csv_of(rows[:1]))
+        self._upload_by_steps(csv_of(rows[:1]))
         moved = self.desk.load(csv_of(rows[:1]), plan=1)
         assert moved.counts["moved"] == 1
         assert self.desk.report(moved)
@@ -402,6 +415,40 @@ class Installation:
         assert [group.code for group in self.db.ask(lambda tx: group_faults(tx, ended))]
         for listed in ("outcome=warned", "outcome=unchanged", "outcome=gained", "external_id=x"):
             assert self.api.get(f"{report}&{listed}").status_code == 200
+
+    def _upload_by_steps(self, content: bytes) -> None:
+        """A draft that is applied, one that is discarded, and one that grows too old."""
+        account = self.customer.account_id
+        draft, discarded, _ = (self._begin_draft(content) for _ in range(3))
+        self._step(discarded, steps.discard)
+        key = DraftKey(draft.id, draft.version)
+        suggest = partial(steps.suggest, self.db, key, Reach.of(account), self.desk.requester())
+        draft = suggest(today="2026-11-22", make=lambda *_, **__: {"rows": 1})
+        of_plan = {"plan_id": self.customer.plan_ids[2], "mode": FileMode.CHANGE}
+        draft = self._step(draft, steps.set_plan_and_mode, **of_plan)
+        draft = self._step(draft, steps.set_mapping, mapping={})
+        for take in (steps.dry_run, steps.apply):
+            draft, file = self._step(draft, take)
+            assert self.desk.work(file).state == "done"
+        drafts = self.db.ask(lambda tx: steps.list_drafts(tx, account, now=self.clock()))
+        assert [each.state for each in drafts] == ["open"]
+        assert len(self.db.ask(lambda tx: unfinished_drafts(tx, account))) == 3
+        steps.delete_left_drafts(self.db, self.clock() + timedelta(days=2))
+        assert self.db.ask(lambda tx: unfinished_drafts(tx, account)) == []
+
+    def _begin_draft(self, content: bytes) -> Draft:
+        by = self.desk.requester()
+        with self.db.write() as tx:
+            begun = steps.begin_draft(tx, NewDraft(self.customer.account_id, "census.csv"), by)
+        upload = DraftUpload(self.db, begun)
+        upload.write(content)
+        return upload.finish(by)
+
+    def _step(self, draft: Draft, take: Any, **more: Any) -> Any:
+        key = DraftKey(draft.id, draft.version)
+        reach = Reach.of(draft.account_id)
+        with self.db.write() as tx:
+            return take(tx, key, reach, self.desk.requester(), **more)
 
     def _deliver(self, n: int) -> None:
         self._enrol(member_body(n, email=f"x{n}@example.com", invite_immediately=True))

@@ -7,6 +7,7 @@ import pytest
 
 from frontdesk.audit import list_entries
 from frontdesk.db import Database
+from frontdesk.reach import EVERY
 from tests.conftest import Api
 from tests.eligibility.finding import Finder
 from tests.factories import Customer

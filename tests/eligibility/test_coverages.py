@@ -54,6 +54,8 @@ HLT = covered("HLT", "2026-01-01")
 HLT_2026 = covered("HLT", "2026-01-01", "2026-12-31")
 PPO_2027 = covered("PPO", "2027-01-01")
 EVERY = covered("", "2025-06-01")
+HLT_2027 = covered("HLT", "2027-01-01")
+DECEMBER = covered("HLT", "2026-12-15", "2026-12-31")
 
 
 def changed(stored: Sequence[Coverage], *changes: CoverageChange) -> AppliedChanges:
@@ -76,6 +78,9 @@ def changed(stored: Sequence[Coverage], *changes: CoverageChange) -> AppliedChan
             starts("HLT", "2027-02-01"),
             [HLT, PPO_2027, HLT._replace(begin="2027-02-01")],
         ),
+        # One that ends before the other begins stays beside it, in either order.
+        ([DECEMBER], starts("HLT", "2027-01-01"), [DECEMBER, HLT_2027]),
+        ([HLT_2027], starts("HLT", "2026-12-15", "2026-12-31"), [HLT_2027, DECEMBER]),
         # Without a begin: that of its line in force, else of the next, else the day of the change.
         ([HLT], starts("HLT", name="B"), [HLT._replace(description="B")]),
         ([PPO_2027], starts("PPO", name="B"), [PPO_2027._replace(description="B")]),
@@ -143,6 +148,10 @@ def test_a_row_that_can_not_be_or_leaves_something_says_so() -> None:
     assert not changed([HLT], ends("HLT", "2026-12-31")).goes_on
     assert not changed([HLT], ends("HLT", "2026-12-31"), starts("PPO", "2027-01-01")).goes_on
     assert not changed([HLT, PPO_2027], ends("", "2026-12-31")).goes_on
+    assert changed([DECEMBER._replace(end=OPEN)], starts("HLT", "2027-01-01")).is_postponed
+    assert changed([covered("", "2026-12-15")], starts("", "2027-01-01")).is_postponed
+    assert not changed([DECEMBER], starts("HLT", "2027-01-01")).is_postponed
+    assert not changed([HLT, PPO_2027], starts("PPO", "2027-02-01")).is_postponed
     stated = changed([HLT, PPO_2027], starts("PPO", "2027-01-01", "2027-06-30")).stated
     assert [*stated] == [covered("PPO", "2027-01-01", "2027-06-30")]
 

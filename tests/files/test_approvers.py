@@ -12,6 +12,7 @@ from frontdesk.files.actions import approve_file
 from frontdesk.files.approvers import find_obstacle
 from frontdesk.files.model import EligibilityFile, FileKey, SecondPersonNeeded
 from frontdesk.files.store import set_file_settings
+from frontdesk.reach import EVERY
 from tests.conftest import SetClock
 from tests.files.loading import Desk, csv_of, row
 
@@ -34,7 +35,7 @@ def make_client(desk: Desk, maker: str) -> str:
 
 def roll(desk: Desk, client_id: str, maker: str) -> None:
     with desk.db.write() as tx:
-        rotate_secret(tx, client_id, now=desk.clock())
+        rotate_secret(tx, EVERY, client_id, now=desk.clock())
         number = client_number(tx, client_id)
         record_action(tx, by(desk, maker), "client.rotated", desk.customer.account_id, number)
 
@@ -60,7 +61,7 @@ def test_an_approval_by_the_wrong_person_is_refused_and_by_the_right_one_is_done
 ) -> None:
     file = hold(desk, "user:1")
     since = file.created_at - DAY
-    key = FileKey(file.id)
+    key = FileKey(file.id, EVERY)
     with pytest.raises(SecondPersonNeeded, match="handed the file in") as refused:
         desk.db.ask(lambda tx: approve_file(tx, key, by(desk, "user:1"), approves_since=since))
     assert refused.value.code == "second_person_needed"

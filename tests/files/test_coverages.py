@@ -92,6 +92,47 @@ def test_an_end_first_and_a_begin_in_the_next_file_are_one_access(desk: Desk) ->
     assert access(desk) == OPEN_2026
 
 
+NEW = "FAMILY1-03"
+SOON = HLT.replace("20260101", "20261215")
+NEXT_YEAR = HLT.replace("20260101", "20270101")
+ENDS_THIS_YEAR = "DTP*357*D8*20261231~"
+
+
+def load_new(
+    desk: Desk, *coverages: str, code: str = "021", dates: str = "", **options: Any
+) -> Any:
+    """Load an 834 of a member who is new, and return the codes of its report."""
+    number = f"REF*17*03~{dates}"
+    loop = person("Bo", "19800203", code=code, coverage="".join(coverages), number=number)
+    return [line for _, line in desk.codes(desk.load_834(loop, **options)) if line]
+
+
+def test_a_coverage_that_is_yet_to_begin_and_ends_before_the_next_one_stays(desk: Desk) -> None:
+    load_new(desk, SOON)
+    assert load_new(desk, code="024", dates=ENDS_THIS_YEAR) == []
+    assert load_new(desk, NEXT_YEAR) == []
+    assert access(desk, NEW) == ("2026-12-15", None)
+    begins = [("HLT", "2026-12-15", "2026-12-31"), ("HLT", "2027-01-01", None)]
+    assert lines(desk, NEW) == begins
+
+
+def test_a_begin_that_is_put_off_is_warned_of_and_both_can_be_told(desk: Desk) -> None:
+    load_new(desk, SOON)
+    assert load_new(desk, NEXT_YEAR) == ["begin_postponed"]
+    assert access(desk, NEW) == ("2027-01-01", None)
+    assert load_new(desk, NEXT_YEAR) == []
+    assert load_new(desk, SOON + "DTP*349*D8*20261231~") == []
+    assert access(desk, NEW) == ("2026-12-15", None)
+    listed = load_new(desk, NEXT_YEAR, code="030", purpose="RX")
+    assert listed == ["begin_postponed", "ended_by_absence"]
+    assert access(desk, NEW) == ("2027-01-01", None)
+
+
+def test_a_begin_that_another_coverage_precedes_is_no_loss(desk: Desk) -> None:
+    change(desk, PPO_2027, code="021")
+    assert change(desk, PPO_2027.replace("20270101", "20270201"), code="021") == []
+
+
 @pytest.mark.parametrize("code", ["021", "001", "024", "025"])
 @pytest.mark.parametrize("dates", ["DTP*357*D8*20261130~", "DTP*356*D8*20260601~"])
 def test_a_dental_coverage_changes_no_date(desk: Desk, code: str, dates: str) -> None:
@@ -462,6 +503,16 @@ def test_a_roster_of_next_month_keeps_what_is_in_force_until_then(desk: Desk) ->
     cast(SetClock, desk.clock).now = NOW + timedelta(days=11)
     assert load_rows(desk, later, full=True) == []
     assert access(desk, EMPLOYEE) == ("2026-12-01", None)
+
+
+@pytest.mark.parametrize("is_full", [True, False])
+def test_a_table_that_puts_off_a_begin_warns_of_it(desk: Desk, is_full: bool) -> None:
+    """As a census of next year does for an employee who begins in December."""
+    load_rows(desk, row(1, effective_date="2026-12-15"))
+    later = row(1, effective_date="2027-01-01")
+    assert load_rows(desk, later, full=is_full) == ["begin_postponed"]
+    assert access(desk, EMPLOYEE) == ("2027-01-01", None)
+    assert load_rows(desk, later, full=is_full) == []
 
 
 def test_a_roster_of_next_month_ends_the_omitted_the_day_before_it(desk: Desk) -> None:

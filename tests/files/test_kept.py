@@ -141,6 +141,10 @@ ROWS: list[tuple[str, dict[str, Any], bool]] = [
     ("another number and a bad date", {"dob": "1988-06-31"}, True),
     ("another number and a date to come", {"dob": "2088-06-17"}, True),
     ("another number and no date", {"dob": ""}, True),
+    ("another number and no names", {"first_name": "", "last_name": ""}, True),
+    ("another number and no last name", {"last_name": ""}, True),
+    ("another number and an initial", {"first_name": "J."}, True),
+    ("another number and a newborn's name", {"first_name": "Baby Boy"}, True),
     ("another name", {"last_name": "Moore"}, False),
     ("another date", {"dob": "1990-01-05"}, False),
 ]
@@ -156,6 +160,25 @@ def test_a_refused_row_of_a_table_keeps_the_member_with_its_names_and_birth_date
     file = load(desk, csv_of([row(2), RENUMBERED | change]))
     assert kept_rows(desk, file) == ({"E00001": "Row 3"} if is_kept else {})
     assert open_keys(desk) == ({"E00001", "E00002"} if is_kept else {"E00002"})
+
+
+def test_a_named_child_keeps_the_newborn_without_a_name(desk: Desk) -> None:
+    desk.load(csv_of([JOSE | {"first_name": "Baby Boy"}, row(2)]))
+    file = load(desk, csv_of([row(2), RENUMBERED]))
+    assert kept_rows(desk, file) == {"E00001": "Row 3"}
+
+
+WITHOUT_NAMES = [name for name in JOSE if name not in ("first_name", "last_name")]
+
+
+def test_a_widow_in_a_table_without_names_is_kept_by_her_birth_date(desk: Desk) -> None:
+    """Her row has the number of the dead, and no names; her own number is not listed any more."""
+    her = row(1, first_name="Mary", dob="1952-11-03", gender="female")
+    desk.load(csv_of([JOSE, her | {"external_id": "E1-02", "member_id": "E1-02"}, row(3)]))
+    rows = [{name: each[name] for name in WITHOUT_NAMES} for each in (her, row(3))]
+    file = load(desk, csv_of(rows, WITHOUT_NAMES))
+    assert file.counts == {"refused": 1, "unchanged": 1, "kept": 1}
+    assert kept_rows(desk, file) == {"E1-02": "Row 2"}
 
 
 def test_a_refused_row_without_an_identifier_keeps_its_person(desk: Desk) -> None:

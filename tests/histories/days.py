@@ -3,7 +3,7 @@
 from datetime import date, timedelta
 
 FIRST_DAY = date(2024, 1, 1)
-LAST_DAY = date(2029, 12, 31)  # stands for an access without an end
+LAST_DAY = date(2034, 12, 31)  # stands for an access without an end, later than all histories
 COUNT = (LAST_DAY - FIRST_DAY).days + 1
 EVERY_DAY = (1 << COUNT) - 1
 

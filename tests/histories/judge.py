@@ -358,6 +358,10 @@ class _Verdict:
             not_given = gives & told & truth & from_today & ~after & ~lost
             gained = after & ~before & ~(told | truth)
             not_ended = untold & after & ~truth
+            if before == after and after.bit_count() == 1:
+                not_ended = (
+                    0  # a record ends on its first day at the earliest, so it keeps that day
+                )
             if lost and not self._excuses_loss(person):
                 yield self._days("lost", person, lost)
             if not_given and not self._is_named(person):

@@ -89,6 +89,46 @@ KEPT: dict[str, History] = {
         families=(Family(spouse=True),),
         rounds=(Round(7, (Event("leave"),)), Round(30, (Event("reinstate"),))),
     ),
+    "a widow in a table without names takes the number of the dead": History(
+        families=(Family(spouse=True),),
+        rounds=(Round(7, (Event("die", lag=-20, variant=7),)),),
+        habits=Habits(form=TABLE, has_names=False),
+    ),
+    "the plan of a child is renewed before the child is covered": History(
+        families=(Family(), Family(plan=1)),
+        rounds=(Round(3, (Event("adopt", who=1, lag=45),)), Round(7, (Event("renew_all"),))),
+        habits=Habits(has_hd=False),
+    ),
+    "a census of next year puts off the begin of a child": History(
+        families=(Family(), Family()),
+        rounds=(Round(3, (Event("adopt", lag=45),)), Round(7, (Event("renew_all"),))),
+        habits=Habits(form=TABLE, lists="next year"),
+        start=310,
+    ),
+    "a census of next year whose rows begin on the day of hire": History(
+        families=(Family(children=2),),
+        rounds=(Round(30, (Event("age_out"), Event("renew_all"))),),
+        habits=Habits(form=TABLE, lists="next year", hired=True),
+        start=310,
+    ),
+    "a new name beside an announced plan that is taken back": History(
+        families=(Family(),),
+        rounds=(Round(7, (Event("switch"),)), Round(7, (Event("take_name"), Event("leave")))),
+        habits=Habits(end_code="001"),
+    ),
+    "one day that is yet to come is taken back": History(
+        families=(Family(),),
+        rounds=(
+            Round(1, (Event("adopt", lag=45), Event("die", lag=45))),
+            Round(1, (Event("rehire"),)),
+        ),
+        habits=Habits(form=FULL),
+    ),
+    "a plan is renewed in the fourth year": History(
+        families=(Family(),),
+        rounds=(Round(330), Round(330), Round(330, (Event("renew_all"),))),
+        start=240,
+    ),
     "a list of the next month names those who have left": History(
         families=(Family(spouse=True), Family(spouse=True, children=1)),
         rounds=(Round(7, (Event("age_out"), Event("leave"))),),

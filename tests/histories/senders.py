@@ -52,7 +52,8 @@ class Habits:
     day, which by `clears` says that there is none. has_names: later files have names too. lists_left:
     employees who have left are listed for a month with a status. lists: those who have access on the
     day (today), at open enrolment next year's coverage instead (next year), or those of the next
-    month, beginning then (next month). hired: the begin is that of the first coverage.
+    month, beginning then (next month). hired: the begin is that of the first coverage, so nothing says
+    that a list is that of next year.
     """
 
     form: str = CHANGE
@@ -305,8 +306,8 @@ class Sender:
         return loops
 
     def _levels_in_force(self, enrolment: Enrolment) -> list[Level]:
-        """The HDs of what is in force or, if changes are sent ahead, to come. They are all of the
-        member from its earliest begin on.
+        """The HDs of what is in force or, if changes are sent ahead, to come. In a full file they are
+        all of the member from its earliest begin on.
         """
         listed = [
             each
@@ -318,14 +319,17 @@ class Sender:
         medical = [each for each in listed if each.line == MEDICAL]
         if not medical:
             return []
-        self._replace(enrolment, medical)
+        if self._habits.form == FULL:
+            self._forget_others(enrolment, medical)
+        for stretch in medical:
+            self._tell(enrolment, stretch, self._told_end(stretch))
         code = "030" if self._habits.form == FULL else self._habits.audit_by
         for stretch in medical:
             end = self._told_end(stretch)
             self._say(enrolment, f"HD {stretch.plan} from {stretch.begin} to {end or 'open'}")
         return [Level(code, each, self._told_end(each)) for each in listed]
 
-    def _replace(self, enrolment: Enrolment, listed: Sequence[Stretch]) -> None:
+    def _forget_others(self, enrolment: Enrolment, listed: Sequence[Stretch]) -> None:
         """The listed coverages are all, from the earliest begin on."""
         begin = min(each.begin for each in listed)
         for stretch in enrolment.of():
@@ -333,8 +337,6 @@ class Sender:
         for stretch in enrolment.stretches:
             if stretch.is_void:
                 stretch.told = 0
-        for stretch in listed:
-            self._tell(enrolment, stretch, self._told_end(stretch))
 
     def _omit(self, enrolment: Enrolment, last_day: date) -> None:
         for stretch in enrolment.stretches:
@@ -372,7 +374,9 @@ class Sender:
         if lists == "next month":
             return first_of_next_month(self._day)
         new_year = date(self._day.year + 1, 1, 1)
-        if lists == "next year" and self._day.month in OPEN_ENROLMENT_MONTHS:
+        # Whose rows begin on the day of hire say nothing of a later day: nobody could read it.
+        says_begin = not self._habits.hired
+        if lists == "next year" and says_begin and self._day.month in OPEN_ENROLMENT_MONTHS:
             listed = [each for each in self._own() if days.contains(each.days, new_year)]
             renewed = [each for each in listed if any(s.begin == new_year for s in each.of())]
             if 2 * len(renewed) > len(listed):

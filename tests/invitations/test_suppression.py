@@ -18,6 +18,7 @@ from frontdesk.invitations.message import mailable
 from frontdesk.invitations.model import (
     LIFTED_BY_OPERATORS,
     LIFTED_BY_SUPPORT,
+    LiftedSuppression,
     Suppression,
     SuppressionReason,
 )
@@ -87,7 +88,7 @@ def test_an_address_is_suppressed_however_it_is_written_and_once_for_a_reason(db
         [found] = list_suppressions(tx, EVERY, limit=10)
         assert found == Suppression("robin@example.com", 0, R.HARD_BOUNCE, NOW)
         lifted = unsuppress(tx, EVERY, "rObin@example.com", may_lift=LIFTED_BY_SUPPORT)
-        assert lifted == ({R.HARD_BOUNCE}, [])
+        assert lifted == LiftedSuppression(frozenset({R.HARD_BOUNCE}), [])
         assert list_suppressions(tx, EVERY, limit=10) == []
         with pytest.raises(NotFound):
             unsuppress(tx, EVERY, "robin@example.com", may_lift=LIFTED_BY_OPERATORS)
@@ -143,12 +144,12 @@ def test_an_account_lifts_and_sees_only_what_its_own_mail_has_caused(
         with db.write() as tx:
             suppress(tx, ADDRESS, reason, now=NOW, account_id=other.account_id)
     assert refusal(db, mine, LIFTED_BY_OPERATORS) == unknown == "no_such_address"
-    of_address = {"account_id": customer.account_id, "address": ADDRESS}
+    blocking = partial(find_blocking, account_id=customer.account_id, address=ADDRESS)
     with db.read() as tx:
         assert len(list_suppressions(tx, EVERY, limit=9)) == len(R)
         assert list_suppressions(tx, mine, limit=9) == []
-        assert len(find_blocking(tx, EVERY, **of_address)) == len(R) - 1
-        assert find_blocking(tx, mine, **of_address) == []
+        assert len(blocking(tx, EVERY)) == len(R) - 1
+        assert blocking(tx, mine) == []
     assert refusal(db, Reach.of(other.account_id), LIFTED_BY_SUPPORT) is None
 
 

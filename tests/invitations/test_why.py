@@ -3,6 +3,7 @@ that tells of another account's mail, though both may mail one address.
 """
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -135,7 +136,7 @@ def test_the_timeline_hides_a_suppression_by_another_account(post: Post) -> None
     post.worker(connections=1).turn()
     assert post.states() == ["cancelled"]
     for reach, word in ((EVERY, "suppressed"), (own(post), "by_operator")):
-        shown, steps = post.db.ask(lambda tx, reach=reach: get_invitation(tx, reach, 1))
+        shown, steps = post.db.ask(partial(get_invitation, reach=reach, invitation_id=1))
         assert (shown.reason, steps[-1].reason) == (word, word)
 
 

@@ -13,13 +13,15 @@ from frontdesk.db.schema import metadata
 from frontdesk.eligibility import find_members, list_history
 from frontdesk.eligibility.tables import member_history, members
 from frontdesk.errors import NotFound
+from frontdesk.files.drafts import steps
+from frontdesk.files.drafts.steps import DraftKey, DraftUpload, NewDraft
 from frontdesk.invitations import list_suppressions, suppress
 from frontdesk.invitations.model import LIFTED_BY_OPERATORS
 from frontdesk.invitations.suppression import unsuppress
 from frontdesk.privacy.classification import CLASSIFICATION
 from frontdesk.privacy.erasure import erase_person, find_persons
-from frontdesk.privacy.model import ColumnKind
-from frontdesk.reach import EVERY
+from frontdesk.privacy.model import ColumnKind, FilesUnfinished
+from frontdesk.reach import EVERY, Reach
 from tests.cli.conftest import CommandLine
 from tests.factories import make_customer, member_body
 from tests.files.loading import Desk, csv_of, row
@@ -222,3 +224,19 @@ def test_an_erasure_takes_the_merged_records_and_pairs_too(life: Life) -> None:
     assert len(erase_person(life.db, persons, life.requester(), life.clock)) == 2
     assert life.mentions() == set()
     assert not any(place.startswith("distinct_members") for place, _ in life.cells())
+
+
+def test_an_erasure_waits_for_an_upload_by_steps_and_names_it(life: Life) -> None:
+    by = life.desk.requester()
+    with life.db.write() as tx:
+        begun = steps.begin_draft(tx, NewDraft(life.customer.account_id, "census.csv"), by)
+    upload = DraftUpload(life.db, begun)
+    upload.write(csv_of([row(1)]))
+    draft = upload.finish(by)
+    with pytest.raises(FilesUnfinished, match=rf"member: {draft.id}\. Discard them, or wait"):
+        life.erase()
+    with life.db.write() as tx:
+        key = DraftKey(draft.id, draft.version)
+        steps.discard(tx, key, Reach.of(life.customer.account_id), by)
+    steps.delete_left_drafts(life.db, life.desk.clock())
+    life.erase()

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import pytest
 
@@ -46,6 +46,14 @@ DATA = {
     "audit/store.py Requester.entry": "what an entry is about",
     "audit/store.py record_action": "what an entry is about",
     "usage/model.py RequestCosts": "whose requests they were; probes have no account",
+    "users/model.py NewUser": "the home of a new user; the installation has none",
+    "users/model.py User": "the home of a user; one of the installation has none",
+    "users/model.py User.may": "None asks for the installation, which a user of an account never is",
+    "users/model.py User.reaches": "as User.may",
+    "users/directory.py change_roles": "the accounts of a support role, None for every one",
+    "users/names.py account_names": "the home of a user",
+    "users/roles.py check_roles": "the home of a user",
+    "users/store.py count_users": "those of one home",
     "invitations/store/suppressions.py suppress": "whose mail caused it; an operator's has none",
 }
 # HTTP doors of customers that look beyond the caller's account.
@@ -73,11 +81,13 @@ def may_be_left_out(name: str, annotation: ast.expr | None) -> bool:
     )
 
 
-def public_in(tree: ast.AST, outer: str = "") -> Iterator[tuple[str, ast.AST]]:
+Named = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def public_in(tree: ast.AST, outer: str = "") -> Iterator[tuple[str, Named]]:
     """The public functions and classes of a module, and those of its public classes, by name."""
     for node in ast.iter_child_nodes(tree):
-        is_named = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-        if is_named and not node.name.startswith("_"):
+        if isinstance(node, Named) and not node.name.startswith("_"):
             yield f"{outer}{node.name}", node
             if isinstance(node, ast.ClassDef):
                 yield from public_in(node, f"{node.name}.")
@@ -89,12 +99,12 @@ def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.arg
 
 def optional_accounts(tree: ast.AST) -> Iterator[str]:
     """The public functions and classes with a parameter or a field that is an account or None."""
+    given: list[tuple[str, ast.expr | None]]
     for name, node in public_in(tree):
         if isinstance(node, ast.ClassDef):
             fields = [each for each in node.body if isinstance(each, ast.AnnAssign)]
             given = [(ast.unparse(each.target), each.annotation) for each in fields]
         else:
-            assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
             given = [(each.arg, each.annotation) for each in parameters(node)]
         if any(may_be_left_out(*each) for each in given):
             yield name
@@ -195,7 +205,7 @@ class _FoundError(Exception):
     """Ends a transaction without a change."""
 
 
-def give_up() -> None:
+def give_up() -> NoReturn:
     raise _FoundError
 
 
@@ -299,11 +309,12 @@ def test_a_list_has_what_is_within_reach(two: TwoAccounts) -> None:
             assert listed(tx, Reach.of(mine)) == {mine}, name
             assert listed(tx, EVERY) == {mine, theirs}, name
             assert listed(tx, Reach.of(ABSENT)) == set(), name
-        for plans in (
+        of_plans: list[Callable[[Reach], list[int]]] = [
             lambda reach: [each.id for each in list_plans(tx, reach)],
             lambda reach: sorted(chain(*plans_by_group(tx, reach).values())),
             lambda reach: sorted(queue_state(tx, reach, NOW)),
-        ):
+        ]
+        for plans in of_plans:
             assert plans(Reach.of(mine)) == sorted(two.mine.plan_ids)
             assert plans(EVERY) == sorted([*two.mine.plan_ids, *two.theirs.plan_ids])
         for reach in (Reach.of(mine), EVERY):

@@ -4,10 +4,11 @@ the projection holds.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from hypothesis import strategies as st
+from sqlalchemy import insert
 
 from frontdesk import access
 from frontdesk.db import Database, Tx
@@ -15,7 +16,7 @@ from frontdesk.plans.changes import create_plan, create_provider_group
 from frontdesk.plans.model import NewPlan
 from frontdesk.queues.ingest import ingest
 from frontdesk.queues.model import EventResult, EventType, QueueEvent
-from frontdesk.queues.tables import duties, encounters
+from frontdesk.queues.tables import duties, encounters, estimate_log
 from frontdesk.text import wire_time
 from tests.factories import NOW
 
@@ -99,6 +100,33 @@ def feed(db: Database, *events: QueueEvent) -> list[EventResult]:
     """The events as one batch, in a transaction of its own."""
     with db.write() as tx:
         return ingest(tx, events, now=NOW)
+
+
+def estimated(db: Database, plan_id: int, minute: float, *, seconds: int = 300) -> None:
+    """An estimate of 30 s, so many minutes after NOW."""
+    at = NOW + timedelta(minutes=minute)
+    row = {"plan_id": plan_id, "taken_at": at, "expires_at": at + timedelta(seconds=30)}
+    row |= {"estimate_seconds": seconds, "low_seconds": seconds // 2, "high_seconds": 2 * seconds}
+    with db.write() as tx:
+        tx.execute(insert(estimate_log).values(row))
+
+
+def waited(db: Database, clinic: Clinic, waits: list[tuple[datetime, float]]) -> None:
+    """Patients of the first plan that joined at a time and waited so many seconds."""
+    rows = [
+        {
+            "provider_group_id": clinic.group_id,
+            "visit": f"w{number}",
+            "plan_id": clinic.plan_ids[0],
+            "state": "in_visit",
+            "joined_at": at,
+            "started_at": at + timedelta(seconds=seconds),
+            "last_event_at": at,
+        }
+        for number, (at, seconds) in enumerate(waits)
+    ]
+    with db.write() as tx:
+        tx.execute(insert(encounters), rows)
 
 
 def projection(tx: Tx, clinic: Clinic, mark: str = "") -> dict[str, Sequence[Any]]:

@@ -3,7 +3,7 @@ plan.
 """
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import insert
@@ -20,12 +20,22 @@ from frontdesk.queues.board import (
     read_board,
     read_day,
 )
-from frontdesk.queues.tables import encounters, estimate_log
+from frontdesk.queues.tables import estimate_log
 from frontdesk.reach import EVERY, Reach
 from tests.conftest import SetClock
 from tests.db.statements import statements
 from tests.factories import NOW
-from tests.queues.feed import JOINED, ON, STARTED, Clinic, event, feed, make_clinic
+from tests.queues.feed import (
+    JOINED,
+    ON,
+    STARTED,
+    Clinic,
+    estimated,
+    event,
+    feed,
+    make_clinic,
+    waited,
+)
 
 
 def open_clinic(db: Database, name: str = "Example") -> Clinic:
@@ -138,33 +148,6 @@ def test_the_boards_that_are_kept_are_bounded(
     for account_id in range(1, 9):
         assert boards.read(db, Reach.of(account_id)).groups == ()
     assert len(boards._shared) <= 3
-
-
-def estimated(db: Database, plan_id: int, minute: float, *, seconds: int = 300) -> None:
-    """An estimate of 30 s, so many minutes after NOW."""
-    at = NOW + timedelta(minutes=minute)
-    row = {"plan_id": plan_id, "taken_at": at, "expires_at": at + timedelta(seconds=30)}
-    row |= {"estimate_seconds": seconds, "low_seconds": seconds // 2, "high_seconds": 2 * seconds}
-    with db.write() as tx:
-        tx.execute(insert(estimate_log).values(row))
-
-
-def waited(db: Database, clinic: Clinic, waits: list[tuple[datetime, float]]) -> None:
-    """Patients of the first plan that joined at a time and waited so many seconds."""
-    rows = [
-        {
-            "provider_group_id": clinic.group_id,
-            "visit": f"w{number}",
-            "plan_id": clinic.plan_ids[0],
-            "state": "in_visit",
-            "joined_at": at,
-            "started_at": at + timedelta(seconds=seconds),
-            "last_event_at": at,
-        }
-        for number, (at, seconds) in enumerate(waits)
-    ]
-    with db.write() as tx:
-        tx.execute(insert(encounters), rows)
 
 
 def test_a_day_has_the_promised_wait_of_each_five_minutes_and_the_waits_that_came(

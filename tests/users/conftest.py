@@ -117,7 +117,10 @@ class Desk:
         return done
 
     def session(self, secret: str, *, is_use: bool = True) -> Session | None:
-        return sessions.session_of(self.db, secret, now=self.clock(), is_use=is_use)
+        if is_use:
+            return sessions.session_of(self.db, secret, now=self.clock())
+        found = self.db.ask(sessions.look_up_session(secret).read)
+        return sessions.live_session(found, now=self.clock())
 
     def live(self, secret: str) -> Session:
         found = self.session(secret, is_use=False)
@@ -132,7 +135,7 @@ class Desk:
 
     def trail(self) -> list[str]:
         """The actions of the audit trail, the oldest first."""
-        entries = self.db.ask(lambda tx: list_entries(tx, limit=1000))
+        entries = self.db.ask(lambda tx: list_entries(tx, EVERY, limit=1000))
         return [str(entry["action"]) for entry in reversed(entries)]
 
 

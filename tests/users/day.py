@@ -32,6 +32,7 @@ def use_console(desk: Desk, number: int) -> None:
     desk.clock.advance(61)
     found = desk.session(changed.secret)
     assert found is not None
+    assert desk.session(changed.secret, is_use=False) is not None
     me = desk.requester(admin.user.actor)
     with desk.db.write() as tx:
         sessions.renew_recovery_codes(tx, found, me)
@@ -73,7 +74,7 @@ def _look_after_another(desk: Desk, number: int) -> None:
     links.reset_password(desk.db, desk.visitor(), secret=link.secret, password=NEW_PASSWORD)
     with desk.db.write() as tx:
         directory.remove_factor(tx, own, other.user.id, admin)
-        sessions.end_sessions(tx, other.user.id, admin)
+        sessions.end_sessions(tx, own, other.user.id, admin)
         sessions.end_sessions_of_account(tx, desk.customer.account_id)
         directory.end_user(tx, own, other.user.id, admin)
         directory.delete_ended(tx, [other.user.id])

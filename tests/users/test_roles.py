@@ -7,7 +7,7 @@ import pytest
 from frontdesk.db import Tx
 from frontdesk.errors import Invalid, NotFound
 from frontdesk.reach import EVERY, Reach
-from frontdesk.users import directory, links
+from frontdesk.users import directory, links, sessions
 from frontdesk.users.model import RIGHTS, NewUser, Right, Role, User
 from tests.factories import NOW
 from tests.users.conftest import Desk
@@ -151,6 +151,7 @@ def test_a_user_of_another_account_or_of_the_installation_is_an_unknown_one(desk
         lambda tx, reach, user: directory.end_user(tx, reach, user, me),
         lambda tx, reach, user: directory.remove_factor(tx, reach, user, me),
         lambda tx, reach, user: links.make_reset_link(tx, reach, user, me),
+        lambda tx, reach, user: sessions.end_sessions(tx, reach, user, me),
     ]
     with desk.db.write() as tx:
         assert directory.get_user(tx, own, person.user.id).id == person.user.id

@@ -95,7 +95,7 @@ def test_people_end_their_own_sessions_and_no_others(desk: Desk) -> None:
     assert desk.session(tom.sessions[0]) is not None
     desk.sign_in(tom)
     with desk.db.write() as tx:
-        assert sessions.end_sessions(tx, tom.user.id, desk.requester()) == 2
+        assert sessions.end_sessions(tx, EVERY, tom.user.id, desk.requester()) == 2
     assert [desk.session(secret) for secret in tom.sessions] == [None, None]
 
 

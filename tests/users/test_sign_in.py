@@ -11,9 +11,9 @@ from frontdesk.access.model import AccountState
 from frontdesk.db import Database, open_database
 from frontdesk.errors import NotFound, RateLimited
 from frontdesk.reach import EVERY
-from frontdesk.users import directory, factors, passwords, sign_in
+from frontdesk.users import directory, factors, passwords, sign_in, store
 from frontdesk.users.model import ATTEMPT_TIME, AttemptBegun, SignedIn, SignInStep
-from tests.users.conftest import ADDRESS, KEY, PASSWORD, Desk, Person
+from tests.users.conftest import ADDRESS, KEY, PASSWORD, Desk
 
 
 def test_a_password_and_a_code_open_a_session(desk: Desk) -> None:
@@ -306,16 +306,20 @@ def test_the_trail_has_refusals_until_the_limit_and_no_e_mail(guesser: Guesser) 
     assert [row for row in rows if "unknown" in row]
 
 
+@pytest.mark.parametrize("change", ["end", "password"])
 def test_another_password_or_an_end_meanwhile_stops_the_sign_in(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
-    person: Person = desk.join()
+    user_id = desk.join().user.id
     matches = passwords.matches
 
-    def end_first(password: str, password_hash: str | None) -> bool:
+    def change_first(password: str, password_hash: str | None) -> bool:
         with desk.db.write() as tx:
-            directory.end_user(tx, EVERY, person.user.id, desk.requester())
+            if change == "end":
+                directory.end_user(tx, EVERY, user_id, desk.requester())
+            else:
+                store.change_user(tx, user_id, password_hash="another")
         return matches(password, password_hash)
 
-    monkeypatch.setattr(passwords, "matches", end_first)
-    assert desk.password(person.user.email) is None
+    monkeypatch.setattr(passwords, "matches", change_first)
+    assert desk.password("ana@example.org") is None

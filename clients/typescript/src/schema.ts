@@ -4766,6 +4766,7 @@ export interface operations {
              *     - `leaves_plan`: The member would leave another plan of the account.
              *     - `ends_on_first_day`: The access would end before it begins, so it ends on its first day.
              *     - `stays_until_then`: The dates of the row begin later: the access that is in force stays until the day before.
+             *     - `begin_postponed`: The access was to begin on an earlier day that is yet to come, and begins on the day of the row now. If the days before are right too, send them again: a table with the earlier effective_date, an 834 with a coverage that ends before the later one begins.
              *     - `end_stays`: The row has no expiry_date, and the stored one, which is still to come, stays: to clear it, send the column with \N (JSON: null).
              *     - `too_many_coverages`: With the row the member would have more than 40 coverages that are not over: the sender has to end those that the member has no more.
              *     - `other_coverage_open`: The row ends or removes a coverage, and the access goes on by another one. If that has ended too, the sender has to end it.

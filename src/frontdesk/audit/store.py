@@ -1,16 +1,16 @@
 """Entries of the audit trail, the requesters of their actions, and their SQL."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import Column, RowMapping, TextClause, func, literal, or_, select, tuple_
 
 from frontdesk import usage
-from frontdesk.audit.tables import audit_entries
+from frontdesk.audit.tables import BY_USERS, NOT_ABOUT_MEMBERS, audit_entries
 from frontdesk.db import Tx
-from frontdesk.db.sets import SetTransaction, insert_set
+from frontdesk.db.sets import SetTransaction, as_json, insert_set
 from frontdesk.reach import Reach
 from frontdesk.text import stored_time
 
@@ -68,6 +68,15 @@ class AuditQuery(NamedTuple):
 
 
 ALL = AuditQuery()
+
+
+class AuditSubjects(NamedTuple):
+    """Subjects of one noun by their ids, and the actions that are wanted. The ids of several nouns
+    are equal, so the actions tell whose they are.
+    """
+
+    ids: Collection[int]
+    actions: Collection[str]
 
 
 def record(tx: SetTransaction, entries: Sequence[AuditEntry], *, now: datetime) -> None:
@@ -137,6 +146,66 @@ def entries_about(tx: Tx, member_id: int) -> list[dict[str, Any]]:
         {str(name): value for name, value in row.items()} for row in tx.execute(query).mappings()
     ]
     return sorted(found, key=itemgetter("id"))
+
+
+def list_about(
+    tx: Tx, subjects: Iterable[AuditSubjects], *, before_id: int, limit: int
+) -> list[dict[str, Any]]:
+    """The newest entries about any of the subjects before an id, as rows by column."""
+    ids = {
+        id_ for each in subjects for id_ in _ids_about(tx, each, before_id=before_id, limit=limit)
+    }
+    newest = sorted(ids, reverse=True)[:limit]
+    query = select(audit_entries).where(_columns.id.in_(newest)).order_by(_columns.id.desc())
+    return [_row(each) for each in tx.execute(query).mappings()]
+
+
+def _ids_about(tx: Tx, about: AuditSubjects, *, before_id: int, limit: int) -> list[int]:
+    """The newest ids before an id of each of the subjects, at most `limit` of each."""
+    names = ", ".join(f"'{action}'" for action in sorted(about.actions))
+    if tx.dialect.name == "sqlite":
+        sql = f"""SELECT e.id FROM json_each(?) AS w JOIN audit_entries e ON e.id IN (
+            SELECT a.id FROM audit_entries a WHERE a.subject_id = w.value AND a.id < ?
+            AND a.action IN ({names}) ORDER BY a.id DESC LIMIT ?)"""  # noqa: S608 - our own words
+    else:
+        # A range in the order of the index: with `=` PostgreSQL may read all entries in the order
+        # of their ids.
+        sql = f"""SELECT e.id FROM json_array_elements_text(%s::json) AS w CROSS JOIN LATERAL (
+            SELECT a.id FROM audit_entries a
+            WHERE (a.subject_id, a.id) < (w.value::bigint, %s) AND a.subject_id >= w.value::bigint
+            AND a.action IN ({names}) ORDER BY a.subject_id DESC, a.id DESC LIMIT %s
+            ) AS e"""  # noqa: S608
+    parameters = (as_json(sorted(about.ids)), before_id, limit)
+    return list(tx.exec_driver_sql(sql, parameters).scalars())
+
+
+def list_of_account(tx: Tx, account_id: int, *, before_id: int, limit: int) -> list[dict[str, Any]]:
+    """The newest entries of the account before an id, as rows by column, without those about
+    members.
+    """
+    return _page(tx, _columns.account_id, account_id, NOT_ABOUT_MEMBERS, before_id, limit)
+
+
+def list_by_user(tx: Tx, actor: str, *, before_id: int, limit: int) -> list[dict[str, Any]]:
+    """The newest entries of a user of the console (`user:12`) before an id, as rows by column."""
+    return _page(tx, _columns.actor, actor, BY_USERS, before_id, limit)
+
+
+def _page(
+    tx: Tx, column: Column[Any], value: Any, condition: TextClause, before_id: int, limit: int
+) -> list[dict[str, Any]]:
+    """A range of the partial index over the column and the id, in its own order."""
+    place = (column == value, _columns.id < before_id)
+    if tx.dialect.name != "sqlite":  # as in `list_about`
+        bound = literal(value, column.type)
+        place = (tuple_(column, _columns.id) < tuple_(bound, before_id), column >= value)
+    query = select(audit_entries).where(*place, condition)
+    query = query.order_by(column.desc(), _columns.id.desc()).limit(limit)
+    return [_row(each) for each in tx.execute(query).mappings()]
+
+
+def _row(mapping: RowMapping) -> dict[str, Any]:
+    return {str(name): value for name, value in mapping.items()}
 
 
 def entries_of_secrets(tx: Tx, client: int) -> list[tuple[datetime, str]]:

@@ -5,22 +5,32 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from io import StringIO
 from typing import Annotated, Any
 
 import typer
 
-from frontdesk.cli.command_group import change_in, opened_database
+from frontdesk.cli.command_group import change_in, new_request, opened_database
 from frontdesk.cli.installation import bring_up_to_date
 from frontdesk.cli.layout import Part, field_table, heading, table
 from frontdesk.cli.options import Json
 from frontdesk.cli.output import Output, fail, settings
 from frontdesk.cli.serve import listening_sockets, serve
-from frontdesk.clock import system_clock
-from frontdesk.config import Environment
-from frontdesk.sandbox.demo_data import Demo, set_up_demo
-from frontdesk.sandbox.demo_users import set_up_demo_users
+from frontdesk.clock import Clock, system_clock
+from frontdesk.config import Config, Environment
+from frontdesk.db import Database
+from frontdesk.db.engine import write_alone
+from frontdesk.log_output import LogOutput
+from frontdesk.sandbox.demo_data import (
+    Demo,
+    HistoryState,
+    find_demo_account,
+    history_state,
+    set_up_demo,
+)
+from frontdesk.sandbox.demo_users import DemoUser, set_up_demo_users
 
 HOST = "127.0.0.1"
 
@@ -49,6 +59,14 @@ def demo(
     moving: Annotated[
         bool, typer.Option("--moving/--still", help="While serving, let patients come and be seen.")
     ] = True,
+    with_history: Annotated[
+        bool | None,
+        typer.Option(
+            "--history/--no-history",
+            help="Give a new demo account two weeks of files, mails and visits.",
+            show_default="with --serve",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Make a demo account with plans, doctors and patients, and print how to try it; safe to run
@@ -70,9 +88,15 @@ def demo(
         listening_sockets(HOST, port, workers=1)[0].close()
     with opened_database(config) as db:
         bring_up_to_date(db, config)
-        made = change_in(db, lambda context: set_up_demo(context.tx, context.requester))
-        users = set_up_demo_users(db, made.account.id, system_clock())
+        wants_history = with_server if with_history is None else with_history
+        if wants_history and db.ask(find_demo_account) is None:
+            made, users = _with_history(db, config)
+        else:
+            made = change_in(db, lambda context: set_up_demo(context.tx, context.requester))
+            users = set_up_demo_users(db, made.account.id, system_clock())
+        history = db.ask(lambda tx: history_state(tx, made.account.id))
     outcome = _outcome(made, config.base_url)
+    outcome["history"] = history
     outcome["console_url"] = f"{config.console_origin}/console"
     outcome["users"] = [user._asdict() for user in users]
     Output(outcome, _parts(outcome)).print(as_json=as_json)
@@ -80,6 +104,60 @@ def demo(
         os.environ["FRONTDESK_BASE_URL"] = config.base_url  # the serving processes read it there
         with _moving_queues(made.account.id) if moving else nullcontext():
             serve(host=HOST, port=port, workers=1)
+
+
+def _with_history(db: Database, config: Config) -> tuple[Demo, list[DemoUser]]:
+    """A new demo account with two weeks of history. Says so on stderr if that takes a while."""
+    # These take as long to import as a demo without a history takes to make.
+    from frontdesk.installation import run_options
+    from frontdesk.sandbox.demo_history import (
+        LENGTH,
+        History,
+        HistoryOptions,
+        PastClock,
+        begin_history,
+    )
+
+    requester = new_request()
+    made = write_alone(db, lambda tx: begin_history(tx, requester))
+    clock = PastClock(requester.now - LENGTH)
+    users = set_up_demo_users(db, made.account.id, clock())
+    with _post_office(db, config, clock) as deliver:
+        options = HistoryOptions(run_options(config), clock, deliver, _tell_of_history)
+        History(db, made, users, options).make()
+    return made, users
+
+
+def _tell_of_history() -> None:
+    typer.echo("Making two weeks of history for the demo account ...", err=True)
+
+
+@contextmanager
+def _post_office(db: Database, config: Config, clock: Clock) -> Iterator[Callable[[], None]]:
+    """A function that delivers what is due by the clock. Every mail is caught, also where the
+    sandbox has a relay.
+    """
+    from frontdesk.invitations.hourly_window import HourlyWindows
+    from frontdesk.invitations.protocol import DeliveryContext
+    from frontdesk.mailbox.catcher import MailCatcher
+    from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
+
+    windows = HourlyWindows(lambda: clock().timestamp())
+    options = WorkerOptions(
+        context=DeliveryContext(policy_of(config), windows),
+        read_time=lambda _tx: clock(),
+        log=LogOutput(StringIO()),
+    )
+    worker = DeliveryWorker(config, db, MailCatcher(db, clock), options)
+
+    def deliver() -> None:
+        while worker.turn():
+            pass
+
+    try:
+        yield deliver
+    finally:
+        worker.close()
 
 
 @contextmanager
@@ -137,11 +215,22 @@ def _member_command(made: Demo, base_url: str) -> str:
     return f"curl -sS {address} {_BEARER} {types} -d {shlex.quote(json.dumps(MEMBER))}"
 
 
+_HISTORIES = {
+    HistoryState.NONE: "",
+    HistoryState.MADE: ", with two weeks of history",
+    HistoryState.INCOMPLETE: (
+        ". Its history is incomplete, because the run that made it was ended: make a new database "
+        "for a whole one"
+    ),
+}
+
+
 def _parts(outcome: dict[str, Any]) -> list[Part]:
     """Each command is a line of its own: a line that the terminal breaks could not be pasted."""
     made = "made" if outcome["account_created"] else "there already"
+    account = f"The demo account is {made}{_HISTORIES[outcome['history']]}."
     return [
-        heading(f"The demo account is {made}. Its API client has a fresh secret:"),
+        heading(f"{account} Its API client has a fresh secret:"),
         field_table({name: outcome[name] for name in ("client_id", "client_secret")}),
         heading("\nGet a token (it lives for two hours):"),
         outcome["token_command"],

@@ -149,7 +149,7 @@ def sessions_(
     """List a user's sessions, or end them within 5 seconds."""
     user = directory.get_user(context.tx, EVERY, user_id)
     if end:
-        count = sessions.end_sessions(context.tx, user_id, context.requester)
+        count = sessions.end_sessions(context.tx, EVERY, user_id, context.requester)
         noun = "session" if count == 1 else "sessions"
         return Output({"id": user_id, "ended": count}, [f"{count} {noun} ended."])
     found = sessions.list_sessions(context.tx, user.id, now=system_clock())
@@ -169,7 +169,7 @@ def _new_user(email: str, roles: list[Role], accounts: list[int]) -> NewUser:
 
 
 def _link(item: dict[str, Any], path: str, link: UserLink) -> Output:
-    url = f"{settings().base_url}{path}{link.secret}"
+    url = f"{settings().console_url or settings().base_url}{path}{link.secret}"
     return describe(item | {"link": url, "expires_at": link.expires_at}, ONCE)
 
 

@@ -102,7 +102,7 @@ def _immediate_limit(why: WhyNoMail, own: Invitation) -> str:
     more = f"frontdesk account limit {own.account_id} --immediate-per-hour NUMBER"
     return (
         f"The account has its {why.limit} immediate mails for this hour. "
-        f"While a worker runs, it leaves by {_time(why.leaves_by)}. To allow more: {more}"
+        f"{_leaves(why)}To allow more: {more}"
     )
 
 
@@ -113,8 +113,14 @@ def _disabled(_why: WhyNoMail, own: Invitation) -> str:
 
 def _batch(why: WhyNoMail, _own: Invitation) -> str:
     limit = f"the account's hourly limit ({why.used} of {why.limit} mails)"
-    leaves_by = _time(why.leaves_by)
-    return f"It waits for its batch and {limit}. While a worker runs, it leaves by {leaves_by}."
+    return f"It waits for its batch and {limit}. {_leaves(why)}"
+
+
+def _leaves(why: WhyNoMail) -> str:
+    """When it leaves, with a space after it; "" if too many wait with it to say."""
+    if why.leaves_by is None:
+        return ""
+    return f"While a worker runs, it leaves by {_time(why.leaves_by)}. "
 
 
 def _time(at: datetime | None) -> str | None:

@@ -146,6 +146,13 @@ STAYS_UNTIL_THEN = _row(
     "The dates of the row begin later: the access that is in force stays until the day before.",
     field="effective_date",
 )
+BEGIN_POSTPONED = _row(
+    "begin_postponed",
+    "The access was to begin on an earlier day that is yet to come, and begins on the day of the row "
+    "now. If the days before are right too, send them again: a table with the earlier "
+    "effective_date, an 834 with a coverage that ends before the later one begins.",
+    field="effective_date",
+)
 END_STAYS = _row(
     "end_stays",
     "The row has no expiry_date, and the stored one, which is still to come, stays: to clear it, send "

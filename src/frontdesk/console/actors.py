@@ -15,12 +15,12 @@ _COMMAND_LINE = "cli:"
 def names_of(
     tx: Tx, actors: Collection[str | None], reach: Reach, reader: User
 ) -> Mapping[str, str]:
-    """A name for each of these actors, as `reader` is told: `you`, a user's name, a client's name,
-    `an operator`, or the actor itself if it is known no more.
+    """A name for each of these actors, as `reader` is told: `you`, a user's name and e-mail, a client's
+    name, `an operator`, or the actor itself if it is known no more.
     """
     known = {actor for actor in actors if actor}
     users = {int(actor.removeprefix(_USER)) for actor in known if _is_user(actor)}
-    names = {user.actor: user.name or user.email for user in find_users(tx, users).values()}
+    names = {user.actor: _name(user, reader) for user in find_users(tx, users).values()}
     if known - names.keys():
         clients = access.list_clients(tx, reach)
         names |= {each.client_id: each.name for each in clients if each.client_id in known}
@@ -28,6 +28,15 @@ def names_of(
         if actor.startswith(_COMMAND_LINE):
             names[actor] = "an operator"
     return {actor: names.get(actor, actor) for actor in known} | {reader.actor: "you"}
+
+
+def _name(user: User, reader: User) -> str:
+    """The name that the user has chosen, with what nobody chooses: two may have one name, and a name
+    may be anything. An account is told no address of the service's own people.
+    """
+    if user.is_of_installation and not reader.is_of_installation:
+        return f"{user.name} (of the service)"
+    return f"{user.name} ({user.email})"
 
 
 def _is_user(actor: str) -> bool:

@@ -91,7 +91,7 @@ def refuse_foreign_form(config: Config, request: Request) -> None:
 
 def refuse_wrong_token(secret: str | None, sent: str) -> None:
     """Raises ForeignForm unless the form's token is that of the secret."""
-    is_own = secret is not None and hmac.compare_digest(form_token(secret), sent)
+    is_own = secret is not None and hmac.compare_digest(form_token(secret).encode(), sent.encode())
     if not is_own:
         raise ForeignForm(
             "This form is too old, or it was not made for this browser. Nothing was changed. Open "

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from enum import Enum
 from functools import partial
 
+from frontdesk.access.accounts import get_account
 from frontdesk.app import App
 from frontdesk.console import cookies
 from frontdesk.console.errors import NoRight, SignInNeeded, error_page
@@ -16,7 +17,7 @@ from frontdesk.console.sign_in_pages import ask_to_confirm, ask_to_sign_in
 from frontdesk.console.visit import TOKEN_FIELD, Visit, read_form
 from frontdesk.errors import FrontdeskError, NotFound
 from frontdesk.users.model import NotFresh, Right, Session
-from frontdesk.users.sessions import session_of
+from frontdesk.users.sessions import live_session, look_up_session, session_of
 from frontdesk.web.endpoint import Endpoint
 from frontdesk.web.request import Request
 from frontdesk.web.response import HttpError, Response
@@ -97,7 +98,7 @@ async def _admit(visit: Visit, for_: Right | Who) -> None:
     elif visit.session is None and for_ is not Who.ANYONE:
         raise SignInNeeded
     if visit.session is not None:
-        _check_right(visit, visit.session, for_)
+        await _check_right(visit, visit.session, for_)
 
 
 async def _find_session(visit: Visit) -> None:
@@ -106,14 +107,15 @@ async def _find_session(visit: Visit) -> None:
     secret = cookies.read_cookie(app.config, visit.request, cookies.SESSION)
     if secret is None:
         return
-    is_use = visit.request.header(REFRESH_HEADER) is None
-    visit.session = await app.read_in_thread(
-        lambda: session_of(app.db, secret, now=visit.now, is_use=is_use)
-    )
+    if visit.request.header(REFRESH_HEADER) is None:
+        visit.session = await app.read_in_thread(lambda: session_of(app.db, secret, now=visit.now))
+    else:
+        found = await app.in_time(app.lookups.ask(look_up_session(secret)))
+        visit.session = live_session(found, now=visit.now)
     visit.secret = secret
 
 
-def _check_right(visit: Visit, session: Session, for_: Right | Who) -> None:
+async def _check_right(visit: Visit, session: Session, for_: Right | Who) -> None:
     """Raises NotFound for an account beyond the user's reach, as for one that does not exist;
     NoRight.
     """
@@ -122,6 +124,8 @@ def _check_right(visit: Visit, session: Session, for_: Right | Who) -> None:
         account_id = visit.request.path_id("account_id", of="account")
         if not user.reaches(account_id):
             raise NotFound("account")
+        if user.is_of_installation:  # whose reach is every number
+            await visit.app.ask(lambda tx: get_account(tx, account_id))
         visit.account_id = account_id
         visit.app.refuse_used_up_trail(account_id)
     if isinstance(for_, Right) and not user.may(for_, visit.account_id):

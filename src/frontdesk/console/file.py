@@ -227,13 +227,13 @@ def _approval(tx: Tx, visit: Visit, file: EligibilityFile) -> Approval:
 
     holders = users_with(tx, Right.APPROVE, file.account_id)[:MOST_APPROVERS]
     approvers = [user for user in holders if file.needs_mapping or not obstacle(user)]
+    if not file.needs_mapping and file.mode is not FileMode.CHANGE:
+        overtaken = actions.overtaken_by(tx, file)
+        if overtaken:
+            return Approval(approvers=(), why_not=overtaken)
     if not visit.user.may(Right.APPROVE, visit.account_id):
         return Approval(approvers, "Your roles do not allow it.")
-    if file.needs_mapping:
-        return Approval(approvers, "")
-    if file.mode is not FileMode.CHANGE and (reason := actions.overtaken_by(tx, file)):
-        return Approval(approvers=(), why_not=reason)
-    return Approval(approvers, obstacle(visit.user))
+    return Approval(approvers, "" if file.needs_mapping else obstacle(visit.user))
 
 
 def _overtaken_words(visit: Visit, page: FileDetails) -> str:

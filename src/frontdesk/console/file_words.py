@@ -124,6 +124,7 @@ _REMEDIES: dict[Remedy, str] = complete(
         Remedy.UPDATE_MEMBER: "Send the person as a change.",
     },
 )
+_DECISIONS = {Remedy.ACCEPT_MAPPING, Remedy.APPROVE_FILE, Remedy.CANCEL_FILE}
 SEND_AGAIN = "Correct it at the source and send the whole file again: right rows stay as they are."
 
 
@@ -204,17 +205,24 @@ def numbers_of(file: EligibilityFile) -> list[Number]:
 
 def label_of(file: EligibilityFile, word: str) -> str:
     """The label of a count of this file."""
-    if file.state is FileState.HELD and word == model.GAINED:
-        return "would gain access"
-    return _DRY_RUN_LABELS.get(word, LABELS[word]) if file.dry_run else LABELS[word]
+    if has_applied(file):
+        return LABELS[word]
+    return _DRY_RUN_LABELS.get(word, LABELS[word])
+
+
+def has_applied(file: EligibilityFile) -> bool:
+    """Whether the numbers are of what was done: else nothing was, and they are of what would be."""
+    if file.dry_run or file.state is FileState.HELD:
+        return False
+    return file.state is not FileState.CANCELLED or file.rows_done > 0
 
 
 def short_numbers(file: EligibilityFile) -> list[Number]:
-    """The numbers of a file in a list of files: created, changed, lost, refused; of a held one the
-    first of its numbers.
+    """The numbers of a file in a list of files: created, changed, lost, refused; the first of its
+    numbers where it has applied nothing.
     """
     counts = file.counts
-    if file.state is FileState.HELD:
+    if not has_applied(file):
         return numbers_of(file)[:4]
     changed = sum(counts.get(word, 0) for word in model.CHANGED if word != "created")
     lost = counts.get(model.LOST, 0)
@@ -241,12 +249,16 @@ def undo_numbers(file: EligibilityFile) -> list[Number]:
     return [number for number in found if number.value]
 
 
-def remedy_words(remedy: Remedy | None) -> str:
-    """What a person does about it; "" without a remedy."""
-    return "" if remedy is None else _REMEDIES[remedy]
+def remedy_words(remedy: Remedy | None, file: EligibilityFile) -> str:
+    """What a person does about it; "" without a remedy, and for a decision about a held file that
+    this one is not.
+    """
+    if remedy is None or (remedy in _DECISIONS and file.state is not FileState.HELD):
+        return ""
+    return _REMEDIES[remedy]
 
 
 def remedy_of(file: EligibilityFile) -> str:
     """What to do about the problem of a failed file; "" without a remedy."""
     entry = codes.find(Where.FILE, (file.problem or {}).get("code", ""))
-    return remedy_words(entry.remedy if entry else None)
+    return remedy_words(entry.remedy if entry else None, file)

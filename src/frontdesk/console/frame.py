@@ -35,18 +35,12 @@ class Place(NamedTuple):
     is_current: bool
 
 
-# Name, right and path of the places: those of an account, and those of the installation.
+ACCOUNTS = "/console/accounts"
+# Name, right and path of the places of an account.
 _OF_ACCOUNT = (
     ("Files", Right.FILES_READ, "files"),
     ("People", Right.PEOPLE_FIND, "people"),
     ("Now", Right.FILES_READ, "now"),
-    ("Trail", Right.TRAIL, "trail"),
-    ("Account", Right.ACCOUNT_MANAGE, "settings"),
-)
-_OF_INSTALLATION = (
-    ("Accounts", None, "/console/accounts"),
-    ("System", Right.SYSTEM, "/console/system"),
-    ("Trail", Right.TRAIL, "/console/trail"),
 )
 
 
@@ -118,7 +112,7 @@ def _seconds(span: timedelta) -> int:
 
 def _places(visit: Visit) -> Iterator[Place]:
     """The places that a role of the user allows: those of the account of this page, or of the
-    user's own; and those of the installation.
+    user's own; for a user of the installation also the list of accounts.
     """
     user = visit.user
     here = visit.request.path
@@ -129,6 +123,4 @@ def _places(visit: Visit) -> Iterator[Place]:
                 path = f"/console/accounts/{account_id}/{place}"
                 yield Place(name, path, here == path or here.startswith(path + "/"))
     if user.is_of_installation:
-        for name, needed, path in _OF_INSTALLATION:
-            if needed is None or user.may(needed, None):
-                yield Place(name, path, here == path)
+        yield Place("Accounts", ACCOUNTS, here == ACCOUNTS)

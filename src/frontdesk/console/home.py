@@ -6,6 +6,7 @@ from frontdesk import access
 from frontdesk.console import frame
 from frontdesk.console.assets import ASSETS
 from frontdesk.console.door import Pages, Who
+from frontdesk.console.sign_in_pages import own_path
 from frontdesk.console.visit import Visit
 from frontdesk.errors import NotFound
 from frontdesk.reach import EVERY
@@ -48,8 +49,13 @@ async def show_asset(visit: Visit) -> Response:
 
 
 @PAGES.get("/console/{rest:path}", for_=Who.USER)
-async def show_nothing(_visit: Visit) -> Response:
-    """Every other address below /console: shut before the sign-in, nothing after it."""
+async def show_nothing(visit: Visit) -> Response:
+    """Every other address below /console: shut before the sign-in, nothing after it. One with a
+    slash at its end leads to that without.
+    """
+    path = visit.request.path
+    if path.endswith("/"):
+        return frame.go_to(own_path(path.rstrip("/")))
     raise NotFound("address")
 
 

@@ -1,15 +1,16 @@
 """What users change of their own: name and time zone, password, second factor, sessions."""
 
+from collections.abc import Mapping
+
 from markupsafe import Markup
 
-from frontdesk.console import cookies, frame
+from frontdesk.console import frame
 from frontdesk.console import sign_in_pages as pages
 from frontdesk.console.door import Pages, Who
 from frontdesk.console.visit import Visit
 from frontdesk.errors import Invalid
 from frontdesk.users import directory, factors, sessions
-from frontdesk.users.model import SignedIn
-from frontdesk.web.response import Header, Response
+from frontdesk.web.response import Response
 
 PAGES = Pages()
 
@@ -24,7 +25,7 @@ async def show_me(visit: Visit) -> Response:
 
 
 async def _page(
-    visit: Visit, *, message: str = "", tone: str = "bad", status: int = 200
+    visit: Visit, *, message: str = "", typed: Mapping[str, str] | None = None, status: int = 200
 ) -> Response:
     user_id = visit.user.id
     own = await visit.app.ask(lambda tx: sessions.list_sessions(tx, user_id, now=visit.now))
@@ -37,7 +38,7 @@ async def _page(
         sessions=own,
         codes_left=codes_left,
         message=message,
-        tone=tone,
+        typed=typed or {"name": visit.user.name, "time_zone": visit.user.time_zone or ""},
     )
 
 
@@ -53,7 +54,8 @@ async def change_me(visit: Visit) -> Response:
             lambda tx: directory.change_own(tx, user, requester, name=name, time_zone=zone)
         )
     except Invalid as error:
-        return await _page(visit, message=_rules(error), status=422)
+        typed = {"name": name, "time_zone": zone or ""}
+        return await _page(visit, message=pages.rules_text(error), typed=typed, status=422)
     return frame.go_to(ME)
 
 
@@ -64,16 +66,16 @@ async def change_password(visit: Visit) -> Response:
     present = visit.form.password("present")
     new = visit.form.password("new")
     try:
-        signed_in = await visit.app.in_thread(
+        signed_in = await visit.app.sign_in_thread(
             lambda: sessions.change_password(
                 visit.app.db, visit.visitor, session=secret, present=present, new=new
             )
         )
     except Invalid as error:
-        return await _page(visit, message=_rules(error), status=422)
+        return await _page(visit, message=pages.rules_text(error), status=422)
     if signed_in is None:
         return await _page(visit, message="The present password is not right.", status=422)
-    return frame.go_to(ME, *_new_secrets(visit, signed_in))
+    return frame.go_to(ME, *pages.session_cookies(visit, signed_in))
 
 
 @PAGES.post("/console/me/sessions/{session_id}/end", for_=Who.USER)
@@ -123,12 +125,12 @@ async def change_factor(visit: Visit) -> Response:
     secret = visit.secret or ""
     code = visit.form.text("code")
     key = pages.factor_key(visit)
-    signed_in = await visit.app.in_thread(
+    signed_in = await visit.app.sign_in_thread(
         lambda: sessions.change_factor(visit.app.db, visit.visitor, key, session=secret, code=code)
     )
     if signed_in is None:
         return await _factor_page(visit, message="This code is not right.", status=422)
-    headers = _new_secrets(visit, signed_in)
+    headers = pages.session_cookies(visit, signed_in)
     visit.session = signed_in.session
     visit.secret = signed_in.secret
     return frame.show(
@@ -154,11 +156,3 @@ async def _factor_page(visit: Visit, *, message: str = "", status: int = 200) ->
         qr=Markup(offer.qr_svg),  # noqa: S704 # made by segno of our own text
         message=message,
     )
-
-
-def _new_secrets(visit: Visit, signed_in: SignedIn) -> tuple[Header, ...]:
-    return (cookies.set_cookie(visit.app.config, cookies.SESSION, signed_in.secret),)
-
-
-def _rules(error: Invalid) -> str:
-    return " ".join(fault.message.capitalize().rstrip(".") + "." for fault in error.faults)

@@ -2,24 +2,27 @@
 open the record for a reason. Until then a person is covered: no name, no birth date, no address.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import Any
 
 from frontdesk.config import Environment
 from frontdesk.console import frame
+from frontdesk.console.actors import names_of
 from frontdesk.console.door import Pages
 from frontdesk.console.mail_words import mail_answer
 from frontdesk.console.reasons import REASONS
+from frontdesk.console.times import span_text
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
 from frontdesk.disclosures.checks import check_answer
 from frontdesk.disclosures.model import CheckedField, FreshFactorNeeded, Opening, OpeningReason
 from frontdesk.disclosures.opened import open_record
-from frontdesk.disclosures.person import view_person
+from frontdesk.disclosures.person import PersonView, view_person
 from frontdesk.disclosures.searches import find_search, keep_search
 from frontdesk.eligibility import person_mail
 from frontdesk.eligibility.search import ByBirthDate, ByEmail, ByExternalId, FindBy, search_people
-from frontdesk.errors import FrontdeskError, Invalid, NotFound
+from frontdesk.errors import FrontdeskError, Invalid, NotFound, RateLimited
 from frontdesk.reach import EVERY
 from frontdesk.users.model import NotFresh, Right, Role
 from frontdesk.web.response import Response
@@ -71,7 +74,8 @@ async def search(visit: Visit) -> Response:
     if not found.people and found.truncated is None:
         return _search_page(visit, message=_NOBODY[type(by)])
     place = f"/console/accounts/{visit.account}/people"
-    if len(found.people) == 1 and found.truncated is None:
+    may_see = visit.user.may(Right.PEOPLE_CHECK, visit.account)
+    if len(found.people) == 1 and found.truncated is None and may_see:
         return frame.go_to(f"{place}/{found.people[0].id}")
     session_id = _session_id(visit)
     number = await visit.app.write(
@@ -104,7 +108,8 @@ async def show_found(visit: Visit) -> Response:
     found = await visit.app.ask(
         lambda tx: find_search(tx, visit.reach, session_id, number, now=visit.now)
     )
-    return frame.show(visit, "People found", "people/found.html", found=found)
+    may_see = visit.user.may(Right.PEOPLE_CHECK, visit.account)
+    return frame.show(visit, "People found", "people/found.html", found=found, may_see=may_see)
 
 
 @PAGES.get(_PERSON, for_=Right.PEOPLE_CHECK)
@@ -119,18 +124,23 @@ async def _person_page(visit: Visit, *, status: int = 200, **said: Any) -> Respo
     session_id = _session_id(visit)
     config = visit.app.config
     has_relay = config.smtp_url is not None or config.environment is not Environment.PRODUCTION
+
     # A view of an open record is recorded, in the transaction that reads it.
-    person = await visit.app.write(
-        lambda tx: view_person(
+    def read(tx: Tx) -> tuple[PersonView, Mapping[str, str]]:
+        person = view_person(
             tx, visit.requester, visit.reach, member_id, session_id=session_id, has_relay=has_relay
         )
-    )
+        actors = {change.client for change in person.changes}
+        return person, names_of(tx, actors, visit.reach, visit.user)
+
+    person, names = await visit.app.write(read)
     return frame.show(
         visit,
         f"Person {person.covered.id}",
         "people/person.html",
         status=status,
         person=person,
+        names=names,
         mail=mail_answer(person.why, frame.times_of(visit)),
         may_send=visit.user.may(Right.INVITATION_SEND, visit.account),
         may_open=visit.user.may(Right.RECORD_OPEN, visit.account),
@@ -138,6 +148,7 @@ async def _person_page(visit: Visit, *, status: int = 200, **said: Any) -> Respo
         labels=_LABELS,
         reasons=OpeningReason,
         reason_labels=REASONS,
+        typed=visit.form.fields,
         **({"message": "", "tone": "bad", "checked": None} | said),
     )
 
@@ -154,9 +165,11 @@ async def check(visit: Visit) -> Response:
                 tx, visit.requester, visit.reach, member_id, field=field, text=text
             )
         )
-    except (Invalid, FrontdeskError) as error:
-        if isinstance(error, NotFound):
-            raise
+    except RateLimited as error:
+        wait = span_text(timedelta(seconds=error.retry_after_seconds))
+        message = f"{error.detail} Try again in {wait}."
+        return await _person_page(visit, status=429, message=message)
+    except Invalid as error:
         return await _person_page(visit, status=422, message=_said(error))
     return await _person_page(visit, checked=(field, answer))
 
@@ -165,14 +178,14 @@ async def check(visit: Visit) -> Response:
 async def open_person(visit: Visit) -> Response:
     """Open the record in this session, for 15 minutes, for a reason and a case."""
     session = visit.session
-    opening = Opening(
-        visit.id_of("member_id", of="eligible member"),
-        visit.form.word("reason", OpeningReason),
-        visit.form.text("case"),
-        _session_id(visit),
-        has_fresh_factor=session is not None and session.is_fresh(visit.now),
-    )
     try:
+        opening = Opening(
+            visit.id_of("member_id", of="eligible member"),
+            visit.form.word("reason", OpeningReason),
+            visit.form.text("case"),
+            _session_id(visit),
+            has_fresh_factor=session is not None and session.is_fresh(visit.now),
+        )
         opened = await visit.app.write(
             lambda tx: open_record(tx, visit.requester, visit.reach, opening)
         )

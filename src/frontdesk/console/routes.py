@@ -1,11 +1,11 @@
 """Every page of the console. What is not here is "not found"."""
 
-from frontdesk.console import file, file_rows, files, home, me, people, sign_in
+from frontdesk.console import file, file_rows, files, home, me, now, people, sign_in
 
 PLACES = (
     *(sign_in.PAGES, me.PAGES),
     *(files.PAGES, file.PAGES, file_rows.PAGES),
-    people.PAGES,
+    *(people.PAGES, now.PAGES),
     home.PAGES,
 )
 ENDPOINTS = tuple(endpoint for place in PLACES for endpoint in place.endpoints)

@@ -35,7 +35,7 @@ async def take_password(visit: Visit) -> Response:
     email = visit.form.text("email")
     password = visit.form.password("password")
     try:
-        found = await visit.app.in_thread(
+        found = await visit.app.sign_in_thread(
             lambda: sign_in.check_password(
                 visit.app.db, visit.visitor, email=email, password=password
             )
@@ -70,24 +70,12 @@ def _second_step(
 
 def _welcome(visit: Visit, signed_in: SignedIn, carried: pages.Carried | None) -> Response:
     """Give the browser its session. The same user finds the form that the ended session had sent."""
-    headers = _session_cookies(visit, signed_in)
+    headers = pages.session_cookies(visit, signed_in)
     if carried is not None and carried.user_id == str(signed_in.session.user.id):
         visit.session = signed_in.session
         visit.secret = signed_in.secret
         return pages.resume_page(visit, carried, *headers)
     return frame.go_to(pages.path_after(visit), *headers)
-
-
-def _session_cookies(visit: Visit, signed_in: SignedIn) -> tuple[Header, ...]:
-    config = visit.app.config
-    return (
-        cookies.set_cookie(config, cookies.SESSION, signed_in.secret),
-        cookies.set_cookie(
-            config, cookies.BROWSER, signed_in.browser_secret, seconds=cookies.BROWSER_SECONDS
-        ),
-        cookies.drop_cookie(config, cookies.ATTEMPT),
-        cookies.drop_cookie(config, cookies.FORM),
-    )
 
 
 @PAGES.get(pages.CODE, for_=Who.ANYONE)
@@ -106,7 +94,7 @@ async def take_code(visit: Visit) -> Response:
     secret = _attempt_secret(visit)
     code = visit.form.text("code")
     try:
-        signed_in = await visit.app.in_thread(
+        signed_in = await visit.app.sign_in_thread(
             lambda: sign_in.check_code(
                 visit.app.db, visit.visitor, pages.factor_key(visit), attempt=secret, code=code
             )
@@ -132,7 +120,7 @@ async def take_set_up(visit: Visit) -> Response:
     secret = _attempt_secret(visit)
     code = visit.form.text("code")
     try:
-        signed_in = await visit.app.in_thread(
+        signed_in = await visit.app.sign_in_thread(
             lambda: sign_in.set_up_factor(
                 visit.app.db, visit.visitor, pages.factor_key(visit), attempt=secret, code=code
             )
@@ -141,7 +129,7 @@ async def take_set_up(visit: Visit) -> Response:
         return pages.sign_in_page(visit, message=_ENDED, status=401)
     if signed_in is None:
         return await _set_up_page(visit, message=_WRONG_CODE, status=401)
-    headers = _session_cookies(visit, signed_in)
+    headers = pages.session_cookies(visit, signed_in)
     visit.session = signed_in.session
     visit.secret = signed_in.secret
     return frame.show(
@@ -195,13 +183,13 @@ async def take_invitation(visit: Visit) -> Response:
     name = visit.form.text("name")
     password = visit.form.password("password")
     try:
-        begun = await visit.app.in_thread(
+        begun = await visit.app.sign_in_thread(
             lambda: links.accept_invitation(
                 visit.app.db, visit.visitor, secret=secret, name=name, password=password
             )
         )
     except Invalid as error:
-        return await _invitation_page(visit, message=_rules(error), name=name, status=422)
+        return await _invitation_page(visit, message=pages.rules_text(error), name=name, status=422)
     except Conflict as error:
         return await _invitation_page(visit, message=error.detail, name=name, status=409)
     return _second_step(visit, begun)
@@ -237,13 +225,13 @@ async def take_reset(visit: Visit) -> Response:
     secret = visit.request.path_parameters["secret"]
     password = visit.form.password("password")
     try:
-        user = await visit.app.in_thread(
+        user = await visit.app.sign_in_thread(
             lambda: links.reset_password(
                 visit.app.db, visit.visitor, secret=secret, password=password
             )
         )
     except Invalid as error:
-        return await _reset_page(visit, message=_rules(error), status=422)
+        return await _reset_page(visit, message=pages.rules_text(error), status=422)
     return pages.sign_in_page(
         visit, message="The password is changed. Sign in with it.", email=user.email
     )
@@ -276,12 +264,12 @@ async def take_confirm(visit: Visit) -> Response:
     secret = visit.secret or ""
     code = visit.form.text("code")
     key = pages.factor_key(visit)
-    signed_in = await visit.app.in_thread(
+    signed_in = await visit.app.sign_in_thread(
         lambda: sessions.confirm(visit.app.db, visit.visitor, key, session=secret, code=code)
     )
     if signed_in is None:
         return _confirm_page(visit, message=_WRONG_CODE, status=401)
-    return frame.go_to(pages.path_after(visit), *_session_cookies(visit, signed_in))
+    return frame.go_to(pages.path_after(visit), *pages.session_cookies(visit, signed_in))
 
 
 def _confirm_page(visit: Visit, *, message: str = "", status: int = 200) -> Response:
@@ -311,11 +299,6 @@ async def sign_out(visit: Visit) -> Response:
 async def stay(visit: Visit) -> Response:
     """Keep the session: the request itself is a use of it."""
     return frame.go_to(pages.path_after(visit))
-
-
-def _rules(error: Invalid) -> str:
-    """The rules that fields break, as sentences."""
-    return " ".join(fault.message.capitalize().rstrip(".") + "." for fault in error.faults)
 
 
 def _minutes(seconds: int) -> str:

@@ -9,7 +9,9 @@ from urllib.parse import quote
 
 from frontdesk.console import cookies, frame
 from frontdesk.console.visit import TOKEN_FIELD, Visit
+from frontdesk.errors import Invalid
 from frontdesk.users.factors import FactorKey
+from frontdesk.users.model import SignedIn
 from frontdesk.web.response import Header, Response
 
 HOME = "/console"
@@ -20,7 +22,10 @@ CONFIRM = "/console/confirm"
 
 USER_FIELD = "user"  # of each form: whose session it was made for
 _CARRIED = "carried."  # before the name of a field that is carried on
-_PATH = re.compile(r"/console(?:/[A-Za-z0-9._~-]+)*(?:\?[A-Za-z0-9._~=&%+-]*)?")
+# A segment of dots would lead out of /console.
+_PATH = re.compile(
+    r"/console(?:/(?!\.{1,2}(?:[/?]|$))[A-Za-z0-9._~-]+)*(?:\?[A-Za-z0-9._~=&%+-]*)?"
+)
 _LONGEST_PATH = 500
 _NEVER_CARRIED = {TOKEN_FIELD, "password", "present", "new", "code"}
 _MOST_CARRIED = 20_000  # characters
@@ -163,6 +168,19 @@ def resume_page(visit: Visit, carried: Carried, *headers: Header) -> Response:
     )
 
 
+def session_cookies(visit: Visit, signed_in: SignedIn) -> tuple[Header, ...]:
+    """The cookies of a new session, or of one with new secrets; those of the sign-in end."""
+    config = visit.app.config
+    return (
+        cookies.set_cookie(config, cookies.SESSION, signed_in.secret),
+        cookies.set_cookie(
+            config, cookies.BROWSER, signed_in.browser_secret, seconds=cookies.BROWSER_SECONDS
+        ),
+        cookies.drop_cookie(config, cookies.ATTEMPT),
+        cookies.drop_cookie(config, cookies.FORM),
+    )
+
+
 def use_form_cookie(visit: Visit) -> tuple[Header, ...]:
     """Before the sign-in the token of a form comes from a cookie of its own: this request's, or a
     new one.
@@ -173,3 +191,9 @@ def use_form_cookie(visit: Visit) -> tuple[Header, ...]:
         return ()
     visit.secret = cookies.new_form_secret()
     return (cookies.set_cookie(config, cookies.FORM, visit.secret),)
+
+
+def rules_text(error: Invalid) -> str:
+    """The rules that fields break, as sentences."""
+    rules = (fault.message.rstrip(".") for fault in error.faults)
+    return " ".join(f"{rule[:1].upper()}{rule[1:]}." for rule in rules)

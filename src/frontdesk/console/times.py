@@ -1,6 +1,6 @@
 """Times as a person reads them: in one time zone, which the page names."""
 
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 
 from markupsafe import Markup
 
@@ -13,6 +13,10 @@ class Times:
     def __init__(self, zone: tzinfo, now: datetime) -> None:
         self._zone = zone
         self._now = now
+
+    @property
+    def zone(self) -> tzinfo:
+        return self._zone
 
     @property
     def zone_text(self) -> str:
@@ -37,7 +41,11 @@ class Times:
     def clock(self, moment: datetime) -> Markup:
         """`09:41:20`, for a page that says as of when it is."""
         local = moment.astimezone(self._zone)
-        return _element(moment, local.strftime("%H:%M:%S"), local.strftime("%Y-%m-%d %H:%M:%S %Z"))
+        return _element(moment, self.clock_text(moment), local.strftime("%Y-%m-%d %H:%M:%S %Z"))
+
+    def clock_text(self, moment: datetime) -> str:
+        """`09:41:20`, without an element around it."""
+        return moment.astimezone(self._zone).strftime("%H:%M:%S")
 
     def minute(self, moment: datetime) -> str:
         """`09:41`, or `Nov 27 09:41` on another day, for a sentence."""
@@ -64,11 +72,6 @@ def span_text(span: timedelta) -> str:
     if span < 2 * _DAY:
         return f"{seconds // 3600} h"
     return f"{span.days} days"
-
-
-def day_text(day: str | date | None) -> str:
-    """A date as it is stored, such as 2026-11-27; "no end" for None."""
-    return "no end" if day is None else str(day)
 
 
 def _element(moment: datetime, text: str, title: str) -> Markup:

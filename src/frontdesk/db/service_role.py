@@ -28,14 +28,14 @@ _TABLES = {
     "SELECT, INSERT, UPDATE, DELETE": (
         "account_usage request_costs request_allowances failed_attempts disclosures people_searches "
         "opened_names encounters duties eligibility_files "
-        "eligibility_mappings suppressions file_rows webhook_endpoints "
+        "eligibility_mappings suppressions file_drafts file_rows webhook_endpoints "
         "users sessions sign_in_attempts known_browsers client_secrets_seen"
     ),
     "SELECT, INSERT, UPDATE (xid), DELETE": "events",  # after a restored backup (events.store.number_anew)
     "SELECT, INSERT, DELETE": (
         "audit_entries deliverability invitation_templates queue_events estimate_log "
-        "caught_messages access_tokens file_settings file_parts invitation_links legal_holds "
-        "file_lists file_unchanged distinct_members stored_answers account_quotas "
+        "caught_messages access_tokens file_settings draft_parts file_parts invitation_links "
+        "legal_holds file_lists file_unchanged distinct_members stored_answers account_quotas "
         "user_invitations password_resets recovery_codes"
     ),
 }

@@ -6,9 +6,11 @@ limits are counted over all users and processes. The types are in `model`.
 """
 
 from frontdesk.disclosures.checks import check_answer as check_answer
+from frontdesk.disclosures.covered import read_covered as read_covered
 from frontdesk.disclosures.file_names import find_names_opening as find_names_opening
 from frontdesk.disclosures.file_names import open_names as open_names
 from frontdesk.disclosures.file_names import read_names as read_names
+from frontdesk.disclosures.looks import list_entries_about as list_entries_about
 from frontdesk.disclosures.opened import find_opening as find_opening
 from frontdesk.disclosures.opened import open_record as open_record
 from frontdesk.disclosures.opened import read_opened as read_opened

@@ -29,8 +29,9 @@ from frontdesk.plans import find_owners
 from frontdesk.reach import Reach
 from frontdesk.text import stored_time
 
-# A name is no case number, so a digit has to be in it: the trail keeps it for good.
+# The trail keeps it for good, so it must be no name (a digit has to be in it) and no date of birth.
 CASE_NUMBER = re.compile("[A-Za-z0-9.#/-]{1,40}")
+DATE = re.compile("[0-9]{4}[./-][0-9]{1,2}[./-][0-9]{1,2}|[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{2,4}")
 
 
 def open_record(tx: Tx, requester: Requester, reach: Reach, opening: Opening) -> OpenedRecord:
@@ -74,8 +75,8 @@ def check_case(case: str) -> None:
     digit at least.
     """
     has_digit = any(map(str.isdigit, case))
-    if not has_digit or not CASE_NUMBER.fullmatch(case):
-        rule = "must have 1 to 40 letters, digits and .-/#, with a digit at least"
+    if not has_digit or not CASE_NUMBER.fullmatch(case) or DATE.fullmatch(case):
+        rule = "must have 1 to 40 letters, digits and .-/#, with a digit at least, and be no date"
         raise Invalid([Fault("case", codes.faults.NOT_ALLOWED, rule)])
 
 

@@ -6,16 +6,11 @@ from typing import Any
 
 from frontdesk.audit import Requester
 from frontdesk.db import Tx
+from frontdesk.disclosures.covered import read_covered
 from frontdesk.disclosures.opened import find_opening, read_opened
 from frontdesk.eligibility.covered import CoveredPerson, MemberChange
 from frontdesk.eligibility.mailed import mailed_member
-from frontdesk.eligibility.search import (
-    FoundPeople,
-    find_similar_to,
-    get_covered,
-    get_kept,
-    list_changes,
-)
+from frontdesk.eligibility.search import FoundPeople, find_similar_to, get_kept, list_changes
 from frontdesk.invitations.why import WhyNoMail, why_no_mail
 from frontdesk.plans import get_plan
 from frontdesk.reach import Reach
@@ -52,7 +47,7 @@ def view_person(
         record = read_opened(tx, requester, reach, member["id"], session_id=session_id)
     mailed = mailed_member(tx, member, now=now)
     return PersonView(
-        covered=get_covered(tx, reach, member["id"], now=now),
+        covered=read_covered(tx, reach, member["id"], now=now),
         plan_name=get_plan(tx, Reach.of(member["account_id"]), member["plan_id"]).name,
         why=why_no_mail(tx, reach, mailed, has_relay=has_relay, now=now),
         changes=list_changes(tx, member["id"], limit=MOST_CHANGES),

@@ -70,7 +70,8 @@ class AppliedChanges(NamedTuple):
 
     `is_inverted`: a coverage would end before it begins. `leaves_first_day`: the last coverage was
     removed, of which the first day is left. `goes_on`: the row ends or removes a coverage,
-    and access goes on by one that the row does not set.
+    and access goes on by one that the row does not set. `is_postponed`: a coverage that is yet to
+    begin was replaced by one that begins later, and there is no access on its first day any more.
     """
 
     coverages: Sequence[Coverage]
@@ -78,6 +79,7 @@ class AppliedChanges(NamedTuple):
     is_inverted: bool = False
     leaves_first_day: bool = False
     goes_on: bool = False
+    is_postponed: bool = False
 
 
 class DayRecord(NamedTuple):
@@ -201,6 +203,12 @@ def until(coverages: Sequence[Coverage], begin: str, today: str) -> list[Coverag
     ]
 
 
+def lacks_a_day(coverages: Sequence[Coverage], days: Iterable[str]) -> bool:
+    """Whether none of the coverages is in force on some of the days."""
+    spans = [*zip(coverages, last_days(coverages), strict=True)]
+    return not all(any(each.begin <= day <= last for each, last in spans) for day in days)
+
+
 def simplified(coverages: Sequence[Coverage], today: str) -> list[Coverage]:
     """Dates of every line that touch, of one plan, as one coverage; the others in the order of
     their begin, without the oldest of too many past ones.
@@ -242,6 +250,7 @@ class _Changing:
         self._plan_id = plan_id
         self._removed: list[Coverage] = []
         self._ends: list[str] = []
+        self._announced: list[str] = []  # begins of coverages that one with a later begin replaced
         self.is_inverted = False
 
     def apply(self, change: CoverageChange) -> None:
@@ -259,12 +268,14 @@ class _Changing:
         if leaves_first_day:
             first = min(self._removed, key=lambda each: each.begin)
             self._entries.append(_Entry(first._replace(end=first.begin), is_stated=True))
+        coverages = [each.coverage for each in self._entries]
         return AppliedChanges(
-            coverages=[each.coverage for each in self._entries],
+            coverages=coverages,
             stated=[each.coverage for each in self._entries if each.is_stated],
             is_inverted=self.is_inverted,
             leaves_first_day=leaves_first_day,
             goes_on=not leaves_first_day and self._goes_on(),
+            is_postponed=lacks_a_day(coverages, self._announced),
         )
 
     def _goes_on(self) -> bool:
@@ -281,6 +292,7 @@ class _Changing:
         return _last_day(entry.coverage, (each.coverage for each in self._entries))
 
     def _set(self, change: CoverageChange) -> None:
+        earlier = self._entries
         if not change.line:
             if any(each.coverage.line for each in self._entries):
                 return  # a day of all coverages begins none of them
@@ -299,9 +311,15 @@ class _Changing:
                 return False
             if entry.is_set:  # two descriptions of one line in one row
                 return stored[:2] == new[:2] and stored.begin == begin
-            return stored.begin == begin or (begin > self._today and stored.begin > self._today)
+            if stored.begin == begin:
+                return True
+            # Of two that are yet to begin, one may end before the other begins.
+            is_yet_to_begin = begin > self._today and stored.begin > self._today
+            return is_yet_to_begin and stored.end >= begin and end >= stored.begin
 
         self._entries = [each for each in self._entries if not is_replaced(each)]
+        replaced = [each.coverage for each in earlier if each not in self._entries]
+        self._announced += [each.begin for each in replaced if self._today < each.begin < begin]
         self._entries.append(_Entry(new, is_stated=True, is_set=True))
 
     def _begin_of(self, change: CoverageChange) -> str:

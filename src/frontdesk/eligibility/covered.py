@@ -15,7 +15,8 @@ ELLIPSIS = "…"
 
 class MemberChange(NamedTuple):
     """An entry of a member's history: its time, the client or user, the file if the change came with
-    a file, what it did and the names of the fields that it changed.
+    a file, what it did and the names of the fields that it changed. `place` is the row's number in
+    the file, None if the report has none.
     """
 
     at: datetime
@@ -23,6 +24,7 @@ class MemberChange(NamedTuple):
     file_id: int | None = None
     outcome: Outcome | None = None
     fields: tuple[str, ...] = ()
+    place: int | None = None
 
 
 class CoveredPerson(NamedTuple):

@@ -10,7 +10,7 @@ from frontdesk.eligibility.search import get_kept
 from frontdesk.errors import FrontdeskError, NotFound
 from frontdesk.invitations import delivery, find_of_members
 from frontdesk.invitations.model import LIFTED_BY_SUPPORT, Invitation
-from frontdesk.invitations.resend import resend_invitation
+from frontdesk.invitations.resend import RESENDABLE, resend_invitation
 from frontdesk.invitations.suppression import unsuppress
 from frontdesk.reach import Reach
 
@@ -27,8 +27,9 @@ def resend(tx: Tx, reach: Reach, member_id: int, requester: Requester) -> None:
 def unblock_and_resend(
     tx: Tx, reach: Reach, member_id: int, requester: Requester, *, lift_within: Reach
 ) -> None:
-    """Lift a bounce of the member's present address, and send the invitation again. `lift_within`:
-    EVERY for support; an account lifts only what its own mail has caused.
+    """Lift a bounce of the member's present address, and send the invitation again unless it is in
+    line already. `lift_within`: EVERY for support; an account lifts only what its own mail has
+    caused.
 
     Raises as `unsuppress` and `resend` do; then neither has happened.
     """
@@ -39,7 +40,8 @@ def unblock_and_resend(
     audit.record_action(
         tx, requester, "suppression.removed", member["account_id"], member["id"], count=1
     )
-    resend(tx, reach, member["id"], requester)
+    if _invitation_of(tx, reach, member["id"]).state in RESENDABLE:
+        resend(tx, reach, member["id"], requester)
 
 
 def cancel(tx: Tx, reach: Reach, member_id: int, requester: Requester) -> None:

@@ -4,7 +4,7 @@ An 834 says what becomes of coverages, and the dates follow from them; all other
 coverages by one of every line (docs/834.md, Access).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from frontdesk.eligibility.coverages import (
     coverages_in_force,
     derive,
     kept_coverages,
+    lacks_a_day,
     simplified,
     until,
 )
@@ -207,15 +208,20 @@ class RowAccess:
             if in_force:
                 coverages = [*in_force, *coverages]
                 warnings.append(codes.rows.STAYS_UNTIL_THEN)
-        elif applied.goes_on:
-            warnings.append(codes.rows.OTHER_COVERAGE_OPEN)
+            if lacks_a_day(coverages, _announced_between(before, today, first)):
+                warnings.append(codes.rows.BEGIN_POSTPONED)
+        else:
+            if applied.goes_on:
+                warnings.append(codes.rows.OTHER_COVERAGE_OPEN)
+            if applied.is_postponed:
+                warnings.append(codes.rows.BEGIN_POSTPONED)
         # Where other coverages stay, the row alone does not say what the record has.
         agrees = [*coverages] == [*applied.stated]
         return self._with_coverages(submission, coverages, warnings, agrees=agrees)
 
     def _by_begin(self, submission: Submission, values: Values) -> Submission:
         """The row of a table with a begin: one after the stored end clears that, and before one
-        that comes later what is in force stays.
+        that comes later what is in force stays. What is yet to begin is replaced.
         """
         record = submission.record
         given = record.given
@@ -233,18 +239,21 @@ class RowAccess:
         today = self._today(submission)
         if begin <= today or end < begin:
             return submission
-        in_force = until(coverages_in_force(values), begin, today)
-        if not in_force:
-            return submission
-        announced = [
+        before = coverages_in_force(values)
+        in_force = until(before, begin, today)
+        other_plans = [
             each
-            for each in coverages_in_force(values)
+            for each in before
             if today < each.begin < begin and each.plan_id != submission.plan_id
         ]
         later = Coverage("", "", submission.plan_id, begin, end)
-        coverages = [*in_force, *announced, later]
-        warnings = [codes.rows.STAYS_UNTIL_THEN]
-        return self._with_coverages(submission, coverages, warnings, agrees=False)
+        coverages = [*in_force, *other_plans, later] if in_force else [later]
+        warnings = [codes.rows.STAYS_UNTIL_THEN] if in_force else []
+        if lacks_a_day(coverages, _announced_between(before, today, begin)):
+            warnings.append(codes.rows.BEGIN_POSTPONED)
+        if in_force:
+            return self._with_coverages(submission, coverages, warnings, agrees=False)
+        return _with_warnings(submission, warnings)
 
     def _with_coverages(
         self,
@@ -270,9 +279,9 @@ class RowAccess:
             return submission._replace(record=replace(record, given=given))
         given["coverages"] = as_stored(coverages)
         given["derive_on"] = derived.derive_on
-        told = (*record.warnings, *map(MemberWarning.of, warnings))
+        submission = submission._replace(record=replace(record, given=given))
+        submission = _with_warnings(submission, warnings)
         return submission._replace(
-            record=replace(record, given=given, warnings=told),
             plan_id=derived.plan_id,
             row_digest=submission.row_digest if agrees and not warnings else None,
         )
@@ -314,6 +323,17 @@ class RowAccess:
             return False
         is_allowed = self._file is None or self._file.may_reopen
         return is_allowed and bool(self._plans[submission.plan_id]["reopens_absent"])
+
+
+def _with_warnings(submission: Submission, warnings: Iterable[Code]) -> Submission:
+    record = submission.record
+    told = (*record.warnings, *map(MemberWarning.of, warnings))
+    return submission._replace(record=replace(record, warnings=told))
+
+
+def _announced_between(coverages: Iterable[Coverage], today: str, begin: str) -> list[str]:
+    """The first days of those that are yet to begin, and begin before `begin`."""
+    return [each.begin for each in coverages if today < each.begin < begin]
 
 
 def _with_end(submission: Submission, values: Values) -> Submission:

@@ -295,8 +295,8 @@ def list_born_on(
 
 
 def list_namesakes(tx: Tx, account_id: int, digest: str, *, limit: int) -> list[Values]:
-    """The account's members with this person digest, by column, in id order, without those that were
-    withdrawn or merged: those among `limit` stored rows.
+    """The account's members with this person digest, by column, in id order, without those that
+    were withdrawn or merged: those among `limit` stored rows.
     """
     # Sorted here: for an order by id PostgreSQL may read all members in that order.
     own = members.c.account_id + 0 == account_id

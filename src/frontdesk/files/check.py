@@ -21,6 +21,7 @@ from frontdesk.eligibility.persons import PERSON_FIELDS, fold_name
 from frontdesk.files import model, store
 from frontdesk.files.actions import PART_BYTES
 from frontdesk.files.claims import FileClaim, GoOn, reading_ahead
+from frontdesk.files.drafts import content_part
 from frontdesk.files.families import FamilyRecogniser, KnownRows
 from frontdesk.files.list_day import is_list_of, likely_list_day
 from frontdesk.files.row_digests import RowDigests
@@ -134,9 +135,9 @@ class _StoredContent:
     it raises.
     """
 
-    def __init__(self, db: Database, file_id: int, go_on: GoOn) -> None:
+    def __init__(self, db: Database, file: model.EligibilityFile, go_on: GoOn) -> None:
         self._db = db
-        self._file_id = file_id
+        self._file = file
         self._go_on = go_on
         self._number = 0  # of the next part
         self._left = memoryview(b"")
@@ -151,8 +152,12 @@ class _StoredContent:
         return bytes(data)
 
     def _read_part(self) -> None:
-        find_part = partial(store.find_part, file_id=self._file_id, number=self._number)
-        part = self._db.ask(find_part)
+        draft_id = self._file.draft_id
+        if draft_id is None:
+            find_part = partial(store.find_part, file_id=self._file.id)
+        else:
+            find_part = partial(content_part, draft_id=draft_id)
+        part = self._db.ask(partial(find_part, number=self._number))
         if part is not None:
             self._left = memoryview(zlib.decompress(part))
             self._number += 1
@@ -164,7 +169,7 @@ def open_rows(
     """The stored file's header and rows, from its beginning (open_unread). Calls `go_on` at each
     piece of the content, and while there is no row. Raises Unreadable, here or from the rows.
     """
-    content = _StoredContent(db, file.id, go_on)
+    content = _StoredContent(db, file, go_on)
     mapping = parse_mapping(file.mapping or {})
     # The account's secret for the digests in identifiers, which stays the same.
     label = f"834 of account {file.account_id}".encode()

@@ -1,9 +1,9 @@
 """Members that a full file omits, and keeps because a refused row may be about them: it has their
-family, or their names and birth date (docs/files.md, Full files). Members with the identifier of a
-refused row are not omitted (files.check).
+family, or their names and birth date, as far as it has these (docs/files.md, Full files). Members
+with the identifier of a refused row are not omitted (files.check).
 
 Nothing of this is stored, so after a death another worker finds the same. The file is read once
-more for each OMITTED_TOGETHER members, of which about 60 MiB are in memory.
+more for each OMITTED_TOGETHER members, of which about 70 MiB are in memory.
 """
 
 from array import array
@@ -17,7 +17,12 @@ from frontdesk import eligibility
 from frontdesk.db import Database
 from frontdesk.eligibility.model import StatedPerson
 from frontdesk.eligibility.persons import PERSON_FIELDS, stated_person
-from frontdesk.eligibility.same_person import last_name_spellings, spellings, versions_of
+from frontdesk.eligibility.same_person import (
+    first_name_spellings,
+    last_name_spellings,
+    spellings,
+    versions_of,
+)
 from frontdesk.files import model, store
 from frontdesk.files.absence import find_missing
 from frontdesk.files.check import CheckResult, open_rows
@@ -29,7 +34,8 @@ from frontdesk.mapping.model import ReadItem, Row, UnreadLoops, UnreadRows
 OMITTED_TOGETHER = 50_000  # members
 CHUNKS_TOGETHER = 100  # of a report
 
-# What a member has in common with a refused row: a family, or names with a birth date, "" for any.
+# What a member has in common with a refused row: a family; names and a birth date, "" for any; or a
+# birth date alone.
 PersonKey = tuple[str, ...]
 
 
@@ -83,7 +89,8 @@ def find_kept(
     for omitted in _omitted_people(db, file, check, go_on):
         for row in _rows_at(db, file, check, places, go_on):
             for key in _keys_of_row(row, day):
-                for member_id in omitted.get(key, ()):
+                # Later rows with the key mean the same members, so each key is looked up once.
+                for member_id in omitted.pop(key, ()):
                     kept.setdefault(member_id, row.place)
     return kept
 
@@ -100,7 +107,7 @@ def _lines(
 
 def _omitted_people(
     db: Database, file: model.EligibilityFile, check: CheckResult, go_on: GoOn
-) -> Iterator[Mapping[PersonKey, Sequence[int]]]:
+) -> Iterator[dict[PersonKey, list[int]]]:
     """The ids of the members that the file omits, by their keys, OMITTED_TOGETHER at a time."""
     by_key: dict[PersonKey, list[int]] = {}
     members = 0
@@ -110,7 +117,7 @@ def _omitted_people(
             continue
         find_people = partial(eligibility.find_people, ids=[member.id for member in batch])
         for member_id, person in db.ask(find_people):
-            for key in _keys(person, with_any_dob=True):
+            for key in _keys_of_member(person):
                 by_key.setdefault(key, []).append(member_id)
         members += len(batch)
         if members >= OMITTED_TOGETHER:
@@ -175,22 +182,51 @@ def _keys_of_row(row: Row, day: str) -> Iterable[PersonKey]:
             version._replace(dob=_read({"dob": version.dob}, day).get("dob") or "")
             for version in versions_of(person)
         ]
-    return chain.from_iterable(map(_keys, versions))
+    return chain.from_iterable(map(_keys_of_version, versions))
 
 
 def _read(values: Mapping[str, object], day: str) -> Mapping[str, Any]:
     return eligibility.parse_member(values, today=day, lenient=True).given
 
 
-def _keys(person: StatedPerson, *, with_any_dob: bool = False) -> Iterator[PersonKey]:
-    """The keys of a person. A row without a birth date that can be read is about anybody with its
-    names.
+def _keys_of_version(person: StatedPerson) -> Iterator[PersonKey]:
+    """The keys of a person as the row states it. What it lacks does not differ: without a birth date
+    it is about anybody with its names, without a first or last name about anybody with its birth
+    date. An initial and the placeholder of a newborn are no first name.
     """
+    yield from _keys_of_known(person)
+    if not person.dob:
+        return
+    last_names = last_name_spellings(person.last_name)
+    if not first_name_spellings(person.first_name) or not last_names:
+        yield _born_on(person.dob)
+    for last_name in last_names:
+        yield "", last_name, person.dob
+
+
+def _keys_of_member(person: StatedPerson) -> Iterator[PersonKey]:
+    """The keys of a stored member: those of rows that state what it has, or less."""
+    yield from _keys_of_known(person)
+    for first_name, last_name in _names(person):
+        yield first_name, last_name, ""
+    yield _born_on(person.dob)
+    if not first_name_spellings(person.first_name):
+        for last_name in last_name_spellings(person.last_name):
+            yield "", last_name, person.dob
+
+
+def _keys_of_known(person: StatedPerson) -> Iterator[PersonKey]:
+    """The family, and both names with the birth date, "" without one."""
     if person.family:
         yield (person.family,)
-    names = [*product(spellings(person.first_name), last_name_spellings(person.last_name))]
-    for first_name, last_name in names:
+    for first_name, last_name in _names(person):
         yield first_name, last_name, person.dob
-    if with_any_dob and person.dob:
-        for first_name, last_name in names:
-            yield first_name, last_name, ""
+
+
+def _names(person: StatedPerson) -> Iterator[tuple[str, str]]:
+    first_names = spellings(person.first_name) | first_name_spellings(person.first_name)
+    return product(first_names, last_name_spellings(person.last_name))
+
+
+def _born_on(dob: str) -> PersonKey:
+    return "", dob

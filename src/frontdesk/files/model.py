@@ -28,6 +28,17 @@ class FileState(StrEnum):
     CANCELLED = "cancelled"
 
 
+class DraftState(StrEnum):
+    """Where an upload by steps is (files.drafts). Its content goes 24 h after the last step; of an
+    applied one when the file has ended.
+    """
+
+    RECEIVING = "receiving"
+    OPEN = "open"
+    APPLIED = "applied"
+    DISCARDED = "discarded"
+
+
 class FileStep(StrEnum):
     """The next work on a file: check that it can be read, apply its rows, end the members that a
     full file omits.
@@ -155,6 +166,8 @@ class EligibilityFile:
     said `asked_mode`; `mode` holds once the file was checked. `shown` has the numbers, by code, that
     people saw when the file was held; an approval covers them. `sender` is GS02 of an 834.
 
+    The content of a file with `draft_id` is that of a draft (files.drafts).
+
     `undoes_id` is set for an undo: a file without content that takes back what another file did.
     `decided_by` is the actor that last approved or cancelled the file or accepted its mapping.
     `epoch` counts the claims of workers (files.claims).
@@ -163,6 +176,7 @@ class EligibilityFile:
     id: int
     account_id: int
     plan_id: int
+    draft_id: int | None
     undoes_id: int | None
     format: Format | None
     encoding: str | None
@@ -246,6 +260,33 @@ def stored_warnings(warnings: Iterable[MemberWarning]) -> list[StoredWarning]:
     return stored
 
 
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An upload on its way through the steps. `version` counts its changes: who changes it names the
+    version that they have seen. `suggestion` is what `mapping.suggest` says of the content, `mapping`
+    what the file will be read by. `dry_run_id` is the dry run of the present plan, mode and mapping.
+    """
+
+    id: int
+    account_id: int
+    state: DraftState
+    version: int
+    file_name: str | None
+    format: Format | None
+    encoding: str
+    size_bytes: int
+    sha256: str | None
+    plan_id: int | None
+    mode: FileMode | None
+    suggestion: dict[str, Any] | None
+    mapping: dict[str, Any] | None
+    dry_run_id: int | None
+    file_id: int | None
+    client: str
+    created_at: datetime
+    changed_at: datetime
+
+
 class RowOutcome(NamedTuple):
     """What happened to a row: an Outcome, WOULD_END, KEPT, REFUSED, SKIPPED, or of HELD_LISTS.
     `place` is None for a member that a full file omits, and in most lists of held files. `member_id`
@@ -307,6 +348,12 @@ class SecondPersonNeeded(
     """
 
     field = "approver"
+
+
+class DraftChanged(WrongState):
+    """The draft has another version than the caller has seen."""
+
+    field = "version"
 
 
 class TooManyBytes(FileActionRefused, kind=Kind.TOO_LARGE, code=codes.faults.TOO_MANY_BYTES):

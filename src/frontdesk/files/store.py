@@ -240,12 +240,9 @@ def claim(
 
 def save(tx: Tx, file_id: int, epoch: int, **changes: Any) -> EligibilityFile | None:
     """Change the file if it still runs in this epoch; None if it does not."""
-    mine = (
-        (_columns.id == file_id) & (_columns.epoch == epoch) & (_columns.state == FileState.RUNNING)
-    )
-    return _file(
-        tx, sa.update(eligibility_files).where(mine).values(**changes).returning(eligibility_files)
-    )
+    runs = (_columns.epoch == epoch) & (_columns.state == FileState.RUNNING)
+    change = sa.update(eligibility_files).where(_columns.id == file_id, runs).values(**changes)
+    return _file(tx, change.returning(eligibility_files))
 
 
 def list_full_files(tx: Tx, plan_id: int, *, before_id: int) -> Sequence[tuple[int, int | None]]:
@@ -322,9 +319,8 @@ def delete_mapping(tx: Tx, account_id: int, name: str) -> bool:
 
 def get_file_settings(tx: Tx, account_id: int) -> FileSettings:
     """The account's settings; the defaults where none were ever set."""
-    row = tx.execute(
-        sa.select(file_settings).where(file_settings.c.account_id == account_id)
-    ).first()
+    query = sa.select(file_settings).where(file_settings.c.account_id == account_id)
+    row = tx.execute(query).first()
     return FileSettings(*row) if row else FileSettings(account_id)
 
 

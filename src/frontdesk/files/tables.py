@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from frontdesk.db.schema import Id, IsoDate, Json, UtcTime, key, metadata, optional, required, words
-from frontdesk.files.model import FileState, FileStep
+from frontdesk.files.model import DraftState, FileState, FileStep
 from frontdesk.formats.model import FileMode, Format
 
 
@@ -21,6 +21,8 @@ eligibility_files = sa.Table(
     metadata,
     *key(Id, "id"),
     *required(Id, "account_id", "plan_id"),
+    # Its content is that of a draft.
+    *optional(Id, "draft_id"),
     # An undo is a file without content that takes back what another one did.
     *optional(Id, "undoes_id", to="eligibility_files.id"),
     *optional(words(Format, 8), "format"),
@@ -61,6 +63,7 @@ eligibility_files = sa.Table(
     sa.Index("ix_eligibility_files_plan_id_id", "plan_id", "id"),
     sa.Index("ix_eligibility_files_plan_id_state_id", "plan_id", "state", "id"),
     sa.Index("ix_eligibility_files_undoes_id", "undoes_id"),
+    sa.Index("ix_eligibility_files_draft_id", "draft_id", **_where("draft_id IS NOT NULL")),
     # One file at a time per account.
     sa.Index(
         "uq_eligibility_files_account_id", "account_id", unique=True, **_where("state = 'running'")
@@ -96,6 +99,38 @@ file_turns = sa.Table(
     metadata,
     *key(Id, "account_id", to="accounts.id"),
     *required(UtcTime(), "taken_at"),
+)
+
+# Uploads on their way through the steps of files.drafts, and their content in parts, as that of files.
+file_drafts = sa.Table(
+    "file_drafts",
+    metadata,
+    *key(Id, "id"),
+    *required(Id, "account_id", to="accounts.id"),
+    *required(words(DraftState, 9), "state"),
+    *required(sa.Integer(), "version", default=1),
+    *optional(sa.String(255), "file_name"),
+    *optional(words(Format, 8), "format"),
+    *required(sa.String(32), "encoding"),
+    *required(Id, "size_bytes", default=0),
+    *optional(sa.String(64), "sha256"),
+    *optional(Id, "plan_id"),
+    *optional(words(FileMode, 7), "mode"),
+    *optional(Json, "suggestion", "mapping"),
+    *optional(Id, "dry_run_id", "file_id"),
+    *required(sa.String(64), "client"),
+    *required(UtcTime(), "created_at", "changed_at"),
+    sa.Index("ix_file_drafts_account_id_id", "account_id", "id"),
+    sa.Index("ix_file_drafts_changed_at", "changed_at"),
+    sa.Index("ix_file_drafts_state_id", "state", "id"),
+)
+
+draft_parts = sa.Table(
+    "draft_parts",
+    metadata,
+    *key(Id, "draft_id", to="file_drafts.id"),
+    *key(sa.Integer(), "number"),
+    *required(sa.LargeBinary(), "content"),
 )
 
 # The content in parts of 1 MiB (each deflated), so that any worker on any host can read it.

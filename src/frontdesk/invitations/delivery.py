@@ -108,14 +108,17 @@ def _change(tx: Tx, invitation: Invitation, state: InvitationState, requester: R
     apply_changes(tx, [(change, invitation)], now=requester.now)
 
 
-def forecast(tx: Tx, account_id: int, *, now: datetime) -> DeliveryForecast:
+def forecast(
+    tx: Tx, account_id: int, *, now: datetime, most: int | None = None
+) -> DeliveryForecast:
     """What the account can expect, if nothing new comes and the relay takes every message from now
-    on.
+    on. With `most` no more than so many pending invitations of a kind are counted; where there are
+    more, nothing says when the last leaves.
     """
     settings = account_settings.get_deliverability(tx, account_id)
     immediate_limit = limits.find_immediate_limits(tx, [account_id]).get(account_id, 0)
-    waiting, held_back = queries.count_pending(tx, account_id, Delivery.BATCHED, now=now)
-    immediate, _ = queries.count_pending(tx, account_id, Delivery.IMMEDIATE, now=now)
+    waiting, held_back = queries.count_pending(tx, account_id, Delivery.BATCHED, now=now, most=most)
+    immediate, _ = queries.count_pending(tx, account_id, Delivery.IMMEDIATE, now=now, most=most)
     window, frees = _window_now(tx, _stored_window(tx, (account_id, Delivery.BATCHED), now), now)
     of_immediate = _stored_window(tx, (account_id, Delivery.IMMEDIATE), now)
     immediate_window, immediate_frees = _window_now(tx, of_immediate, now)
@@ -129,8 +132,10 @@ def forecast(tx: Tx, account_id: int, *, now: datetime) -> DeliveryForecast:
     last = seconds_until_last(waiting, settings, window, frees)
     last_immediate = seconds_until_last(immediate, by_hour, immediate_window, immediate_frees)
     ends = [seconds for seconds in (last, last_immediate) if seconds is not None]
+    counts = (sum(count for _, count in waiting) + held_back, sum(count for _, count in immediate))
+    is_whole = most is None or max(counts) < most
     stands_still = held is not None or suspended or (waiting and not settings.enabled)
-    seconds = None if stands_still else max(ends, default=None)
+    seconds = None if stands_still or not is_whole else max(ends, default=None)
     return DeliveryForecast(
         enabled=settings.enabled,
         backlog=sum(count for _, count in waiting),

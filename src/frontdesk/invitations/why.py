@@ -30,6 +30,8 @@ from frontdesk.invitations.store import queries, suppressions
 from frontdesk.plans import get_plan
 from frontdesk.reach import Reach
 
+# Pending invitations of a kind that are counted: a page of one person waits for no count of a million.
+MOST_COUNTED = 1000
 # Of several reasons for a suppression, the one that fewest people can lift is told.
 _HARDEST_FIRST = (
     SuppressionReason.UNSUBSCRIBE,
@@ -74,7 +76,8 @@ class WhyNoMail:
 
     `invitation`: None if the member was never invited. `reports`: about its present message.
     `suppression`: what keeps mail from the address. Of one that waits: `due_at`, when it is tried
-    next; `leaves_by`, when it leaves at the latest while a worker runs; `hold`; and the mails of
+    next; `leaves_by`, when it leaves at the latest while a worker runs, None if 1,000 and more wait
+    with it; `hold`; and the mails of
     this hour, `used` of `limit`.
     """
 
@@ -163,7 +166,7 @@ def _first_obstacle(
         return _because(codes.mail.SUPPRESSED, own, suppression)
     if member.has_expired:
         return _because(codes.mail.EXPIRED, own, suppression)
-    outlook = forecast(tx, own.account_id, now=now)
+    outlook = forecast(tx, own.account_id, now=now, most=MOST_COUNTED)
     if outlook.held:
         held = _because(codes.mail.HELD, own, suppression, MailRemedy.RELEASE_MAIL)
         return replace(held, hold=outlook.held)

@@ -179,7 +179,7 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
         time=["caught_at"],
     ),
     "eligibility_files": _columns(
-        id=["id", "account_id", "plan_id", "undoes_id"],
+        id=["id", "account_id", "plan_id", "draft_id", "undoes_id"],
         persons=["sha256", "file_name", "ignored"],
         account=["mapping", "mapping_name", "sender"],
         fact=[
@@ -216,6 +216,15 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
         id=["account_id"], fact=["second_approver", "most_members", "most_percent"]
     ),
     "file_turns": _columns(id=["account_id"], time=["taken_at"]),
+    "file_drafts": _columns(
+        id=["id", "account_id", "plan_id", "dry_run_id", "file_id"],
+        persons=["sha256", "file_name"],
+        account=["mapping", "suggestion"],
+        fact=["state", "version", "format", "encoding", "size_bytes", "mode"],
+        reference=["client"],
+        time=["created_at", "changed_at"],
+    ),
+    "draft_parts": _columns(id=["draft_id"], persons=["content"], fact=["number"]),
     "file_parts": _columns(id=["file_id"], persons=["content"], fact=["number"]),
     "file_rows": _columns(
         id=["file_id", "member_id", "left_plan_id"],

@@ -18,6 +18,7 @@ from frontdesk.eligibility.people import get_members_named
 from frontdesk.errors import FrontdeskError, NotFound, Unavailable
 from frontdesk.events.model import AccountEventType, NewEvent
 from frontdesk.files import unfinished_files
+from frontdesk.files.drafts import unfinished_drafts
 from frontdesk.invitations import hash_suppressions
 from frontdesk.invitations.model import InvitationStep
 from frontdesk.invitations.protocol import cancel_of_members
@@ -102,8 +103,10 @@ def _erase(tx: Tx, persons: Sequence[Person], requester: Requester) -> list[Eras
     if left := [person for person in persons if person.member_id not in before]:
         if holds := store.find_holds(tx, EVERY, member_ids=ids):
             raise UnderLegalHold(holds[0])
-        if unfinished := unfinished_files(tx, persons[0].account_id):
-            raise FilesUnfinished(unfinished)
+        unfinished = unfinished_files(tx, persons[0].account_id)
+        drafts = unfinished_drafts(tx, persons[0].account_id)
+        if unfinished or drafts:
+            raise FilesUnfinished(unfinished, drafts)
         _erase_rows(tx, left, requester, ErasureCause.REQUEST)
     made = [Erasure(*person, requester.now, ErasureCause.REQUEST, is_new=True) for person in left]
     return [*erased, *made]

@@ -83,12 +83,23 @@ class UnderLegalHold(FrontdeskError, kind=Kind.WRONG_STATE):
 
 
 class FilesUnfinished(FrontdeskError, kind=Kind.WRONG_STATE):
-    """Files of the account that have not ended may hold rows of the member."""
+    """Files of the account that have not ended, and drafts, may hold rows of the member."""
 
-    def __init__(self, file_ids: Sequence[int]) -> None:
-        named = ", ".join(map(str, file_ids[:5])) + (", …" if file_ids[5:] else "")
-        detail = (
-            f"Files of the account have not ended and may hold the member: {named}. Let them end, "
-            "or cancel them."
-        )
+    def __init__(self, file_ids: Sequence[int], draft_ids: Sequence[int] = ()) -> None:
+        details = []
+        if file_ids:
+            details.append(
+                "Files of the account have not ended and may hold the member: "
+                f"{_listed(file_ids)}. Let them end, or cancel them."
+            )
+        if draft_ids:
+            details.append(
+                "Uploads of the account that are not applied may hold the member: "
+                f"{_listed(draft_ids)}. Discard them, or wait: they go a day after their last step."
+            )
+        detail = " ".join(details)
         super().__init__(detail, code=codes.operators.FILES_UNFINISHED, field="files")
+
+
+def _listed(ids: Sequence[int]) -> str:
+    return ", ".join(map(str, ids[:5])) + (", …" if ids[5:] else "")

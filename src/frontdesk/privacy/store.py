@@ -385,6 +385,30 @@ def report_rows_of(tx: Tx, person: Person) -> list[dict[str, Any]]:
     return sorted(rows, key=itemgetter("file_id", "chunk", "position"))
 
 
+def files_with_rows_of(tx: Tx, person: Person, *, limit: int) -> list[int]:
+    """The newest files with a row about the member, as `report_rows_of` finds them."""
+    external_ids = values_of(tx, [person.member_id], ["external_id"])
+    found: set[int] = set()
+    for mine in _report_rows_about([person.member_id], external_ids, person.account_id):
+        query = sa.select(file_rows.c.file_id).where(mine).distinct()
+        found.update(tx.execute(query).scalars())
+    return sorted(found, reverse=True)[:limit]
+
+
+def find_place_of(tx: Tx, member_id: int, *, file_id: int) -> int | None:
+    """The number of the member's row in the file; None if the report has none."""
+    mine = (file_rows.c.member_id == member_id) & (file_rows.c.file_id + 0 == file_id)
+    return tx.execute(sa.select(file_rows.c.place).where(mine).limit(1)).scalar()
+
+
+def plans_of(tx: Tx, member_ids: Collection[int]) -> set[int]:
+    """The plans under which the members are, or were."""
+    ids = sorted(member_ids)
+    stored = sa.select(members.c.plan_id).where(members.c.id.in_(ids))
+    earlier = sa.select(member_history.c.plan_id).where(member_history.c.member_id.in_(ids))
+    return {*tx.execute(stored).scalars(), *tx.execute(earlier.distinct()).scalars()}
+
+
 def forget_in_reports(
     tx: Tx,
     member_ids: Collection[int],

@@ -28,7 +28,7 @@ STEP = timedelta(minutes=5)
 STEPS = DAY // STEP
 BOARD_TIME = timedelta(seconds=5)
 DAY_TIME = timedelta(seconds=60)
-MOST_KEPT = 1000  # boards, or days
+MOST_KEPT = 200  # boards and days in a process; a day has up to 125 kB
 
 
 class PlanBoard(NamedTuple):
@@ -177,11 +177,13 @@ class QueueBoards:
 
     def in_memory(self, reach: Reach) -> QueueBoard | None:
         """The board of this reach if it is at most 5 s old. Never waits."""
-        shared = self._shared.get(reach)
-        if shared is None or not _is_recent(shared, self._clock(), BOARD_TIME):
-            return None
-        board: QueueBoard = shared.value
+        board: QueueBoard | None = self._in_memory(reach, BOARD_TIME)
         return board
+
+    def day_in_memory(self, reach: Reach, plan_id: int) -> PlanDay | None:
+        """The day of the plan if it is at most 60 s old. Never waits."""
+        day: PlanDay | None = self._in_memory((reach, plan_id), DAY_TIME)
+        return day
 
     def read(self, db: Database, reach: Reach) -> QueueBoard:
         """The board of this reach, at most 5 s old unless a viewer is renewing it at this moment:
@@ -202,6 +204,12 @@ class QueueBoards:
 
         day: PlanDay = self._get(db, (reach, plan_id), DAY_TIME, compute)
         return day
+
+    def _in_memory(self, key: Hashable, most_age: timedelta) -> Any:
+        shared = self._shared.get(key)
+        if shared is None or not _is_recent(shared, self._clock(), most_age):
+            return None
+        return shared.value
 
     def _get(
         self, db: Database, key: Hashable, most_age: timedelta, compute: Callable[[Tx], Any]
@@ -226,7 +234,7 @@ class QueueBoards:
             shared = self._shared.get(key)
             if shared is None:
                 if len(self._shared) >= MOST_KEPT:
-                    self._shared.clear()
+                    del self._shared[next(iter(self._shared))]  # the oldest
                 shared = self._shared[key] = _Shared()
             return shared
 

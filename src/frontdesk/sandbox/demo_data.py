@@ -3,14 +3,16 @@ visits; made once.
 """
 
 import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 
 from frontdesk import audit
 from frontdesk.access import create_account, list_accounts, list_clients
 from frontdesk.access.accounts import create_client, rotate_secret
 from frontdesk.access.model import Account, ApiClient, NewClient, Scope
-from frontdesk.audit import Requester
+from frontdesk.audit import AuditQuery, Requester
 from frontdesk.db import Tx
 from frontdesk.files.actions import DEFAULT_NAME, save_mapping
 from frontdesk.files.model import MappingName
@@ -38,6 +40,19 @@ _WAITING_MINUTES = {"demo-bronze": (14, 9, 2), "demo-silver": (6,), "demo-gold":
 _VISIT_MINUTES = (9, 12, 14, 8, 11)  # how long the recent visits took; one began every half hour
 
 
+# Actions in the trail, around the making of a history (demo_history).
+BEGUN = "demo.history_begun"
+MADE = "demo.history_made"
+
+
+class HistoryState(StrEnum):
+    """Whether the demo's account has a history. `incomplete`: the run that made it was ended."""
+
+    NONE = "none"
+    MADE = "made"
+    INCOMPLETE = "incomplete"
+
+
 @dataclass(frozen=True, slots=True)
 class Demo:
     """`is_new`: the account was made now."""
@@ -49,15 +64,21 @@ class Demo:
     is_new: bool
 
 
-def set_up_demo(tx: Tx, requester: Requester) -> Demo:
+def find_demo_account(tx: Tx) -> Account | None:
+    """The demo's account, if it was made."""
+    return next((each for each in list_accounts(tx, EVERY) if each.name == ACCOUNT), None)
+
+
+def set_up_demo(tx: Tx, requester: Requester, *, with_queues: bool = True) -> Demo:
     """The demo account, made if it is missing, and a new secret of its client; the previous secret
-    still works.
+    still works. Without `with_queues` a new account has no doctors, patients and visits.
     """
-    account = next((each for each in list_accounts(tx, EVERY) if each.name == ACCOUNT), None)
-    account = account or create_account(tx, name=ACCOUNT, now=requester.now)
+    account = find_demo_account(tx) or create_account(tx, name=ACCOUNT, now=requester.now)
     is_new = not list_plans(tx, Reach.of(account.id))
     if is_new:
         _fill(tx, requester, account)
+        if with_queues:
+            _fill_queues(tx, requester, account)
         audit.record_action(
             tx, requester, "demo.created", account_id=account.id, subject_id=account.id
         )
@@ -71,6 +92,15 @@ def set_up_demo(tx: Tx, requester: Requester) -> Demo:
         client_id=client.client_id,
     )
     return Demo(account, list_plans(tx, Reach.of(account.id)), client, secret, is_new)
+
+
+def history_state(tx: Tx, account_id: int) -> HistoryState:
+    """What the trail says about the history of this account."""
+    reach = Reach.of(account_id)
+    if audit.list_entries(tx, reach, AuditQuery(action=MADE), limit=1):
+        return HistoryState.MADE
+    begun = audit.list_entries(tx, reach, AuditQuery(action=BEGUN), limit=1)
+    return HistoryState.INCOMPLETE if begun else HistoryState.NONE
 
 
 def _fresh_secret(tx: Tx, requester: Requester, account: Account) -> tuple[ApiClient, str]:
@@ -89,24 +119,33 @@ def _fill(tx: Tx, requester: Requester, account: Account) -> None:
         tx, name="Demo Urgent Care", external_id=None, now=requester.now
     )
     groups = {True: primary_care, False: urgent_care}
-    for is_primary, doctors in _DOCTORS.items():
-        for doctor in doctors:
-            set_duty(
-                tx,
-                groups[is_primary].id,
-                doctor,
-                on_duty=True,
-                now=requester.now - timedelta(hours=3),
-            )
     for external_id, name, description, accepting, is_primary in _PLANS:
         group_id = groups[is_primary].id
         new = NewPlan(
             account.id, group_id, external_id, name, description, accepting_patients=accepting
         )
-        plan = create_plan(tx, new, now=requester.now)
-        _visits_and_patients(tx, requester, plan, _DOCTORS[is_primary])
+        create_plan(tx, new, now=requester.now)
     key = MappingName(account.id, DEFAULT_NAME)
     save_mapping(tx, key, SAMPLE_MAPPING, requester, default=True)
+
+
+def _fill_queues(tx: Tx, requester: Requester, account: Account) -> None:
+    plans = list_plans(tx, Reach.of(account.id))
+    open_doors(tx, plans, now=requester.now - timedelta(hours=3))
+    for plan in plans:
+        _visits_and_patients(tx, requester, plan, doctors_of(plan))
+
+
+def open_doors(tx: Tx, plans: Iterable[Plan], *, now: datetime) -> None:
+    """The doctors of the plans come on duty."""
+    duties = {(plan.provider_group.id, doctor) for plan in plans for doctor in doctors_of(plan)}
+    for group_id, doctor in sorted(duties):
+        set_duty(tx, group_id, doctor, on_duty=True, now=now)
+
+
+def doctors_of(plan: Plan) -> tuple[str, ...]:
+    """The doctors of the plan's provider group."""
+    return _DOCTORS[plan.provider_group.external_id == PRIMARY_CARE]
 
 
 def _primary_care(tx: Tx, requester: Requester) -> ProviderGroup:

@@ -21,6 +21,7 @@ _NAMES = {
 class DemoUser(NamedTuple):
     """A role with its sign-in."""
 
+    user_id: int
     role: Role
     email: str
     password: str
@@ -35,6 +36,6 @@ def set_up_demo_users(db: Database, account_id: int, now: datetime) -> list[Demo
         email = f"{role}@demo.example"
         home = account_id if role in ACCOUNT_ROLES else None
         new = NewUser(email, home, frozenset({role}))
-        _, password = create_demo_user(db, new, name=name, now=now)
-        made.append(DemoUser(role, email, password))
+        user, password = create_demo_user(db, new, name=name, now=now)
+        made.append(DemoUser(user.id, role, email, password))
     return made

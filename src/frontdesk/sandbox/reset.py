@@ -27,6 +27,7 @@ def begin(tx: Tx, account_id: int, requester: Requester) -> None:
     if holds := find_holds(tx, Reach.of(account_id)):
         raise UnderLegalHold(holds[0])
     store.delete_answers(tx, account_id)
+    store.discard_drafts(tx, account_id)
     for file_id in store.unended_files(tx, account_id):
         cancel_file(tx, FileKey(file_id, Reach.of(account_id)), requester)
     for mapping in list_mappings(tx, account_id):

@@ -6,9 +6,10 @@ import sqlalchemy as sa
 
 from frontdesk.db import Tx
 from frontdesk.eligibility.tables import members
-from frontdesk.files.model import FileState
+from frontdesk.files.model import DraftState, FileState
 from frontdesk.files.tables import (
     eligibility_files,
+    file_drafts,
     file_lists,
     file_parts,
     file_rows,
@@ -33,6 +34,13 @@ def unended_files(tx: Tx, account_id: int) -> list[int]:
     states = (FileState.WAITING, FileState.RUNNING, FileState.HELD)
     query = sa.select(columns.id).where(columns.account_id == account_id, columns.state.in_(states))
     return list(tx.execute(query.order_by(columns.id)).scalars())
+
+
+def discard_drafts(tx: Tx, account_id: int) -> None:
+    """End the account's uploads by steps; a worker deletes them with their content."""
+    columns = file_drafts.c
+    mine = sa.update(file_drafts).where(columns.account_id == account_id)
+    tx.execute(mine.values(state=DraftState.DISCARDED, version=columns.version + 1))
 
 
 def file_before(tx: Tx, account_id: int, before_id: int) -> tuple[int, FileState] | None:

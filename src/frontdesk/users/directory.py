@@ -29,7 +29,7 @@ def get_user(tx: Tx, reach: Reach, user_id: int) -> User:
 
 def list_users(tx: Tx, reach: Reach, *, with_ended: bool = False) -> list[User]:
     """The users of the account within reach, by e-mail; with EVERY all users."""
-    return store.list_users(tx, reach.account_id, with_ended=with_ended)
+    return store.list_users(tx, reach, with_ended=with_ended)
 
 
 def find_users(tx: Tx, user_ids: Collection[int]) -> dict[int, User]:
@@ -39,7 +39,7 @@ def find_users(tx: Tx, user_ids: Collection[int]) -> dict[int, User]:
 
 def users_with(tx: Tx, right: Right, account_id: int) -> list[User]:
     """The users of the account with this right, by e-mail: who may approve, for instance."""
-    users = store.list_users(tx, account_id, with_ended=False)
+    users = store.list_users(tx, Reach.of(account_id), with_ended=False)
     return [user for user in users if user.may(right, account_id)]
 
 

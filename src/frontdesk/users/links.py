@@ -74,7 +74,7 @@ def list_invitations(tx: Tx, reach: Reach, *, now: datetime) -> list[UserInvitat
     """The invitations that wait to be used, the newest first: of the account within reach; with
     EVERY all of them.
     """
-    return store.list_invitations(tx, reach.account_id, now=now)
+    return store.list_invitations(tx, reach, now=now)
 
 
 def withdraw_invitation(tx: Tx, reach: Reach, invitation_id: int, requester: Requester) -> None:

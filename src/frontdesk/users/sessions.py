@@ -12,8 +12,11 @@ from frontdesk.access.callers import digest, new_secret
 from frontdesk.audit import Requester
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import write_alone
+from frontdesk.db.lookups import Lookup
 from frontdesk.errors import NotFound, Unavailable
+from frontdesk.reach import Reach
 from frontdesk.users import factors, limits, passwords, store
+from frontdesk.users.directory import get_user
 from frontdesk.users.factors import FactorKey
 from frontdesk.users.model import (
     MOST_SESSIONS,
@@ -55,17 +58,13 @@ def open_session(tx: Tx, visitor: Visitor, user: User, *, factor_at: datetime | 
     return _signed_in(tx, visitor, secret)
 
 
-def session_of(db: Database, secret: str, *, now: datetime, is_use: bool = True) -> Session | None:
+def session_of(db: Database, secret: str, *, now: datetime) -> Session | None:
     """The session behind a cookie; None once it has ended, its user has ended, or the account is
-    suspended. A use moves its idle end; it is written once a minute at most. A refresh by a timer
-    is no use. An answer may be kept for 5 s at most.
+    suspended. This is a use of it, which moves its idle end; it is written once a minute at most.
     """
     hashed = digest(secret)
-    found = db.ask(lambda tx: store.find_session(tx, hashed))
-    if found is None or not _is_live(found, now):
-        return None
-    session = found.session
-    if not is_use or now - session.last_used_at < USE_WRITTEN:
+    session = live_session(db.ask(lambda tx: store.find_session(tx, hashed)), now=now)
+    if session is None or now - session.last_used_at < USE_WRITTEN:
         return session
     with suppress(Unavailable):
         write_alone(
@@ -73,6 +72,18 @@ def session_of(db: Database, secret: str, *, now: datetime, is_use: bool = True)
         )
         return replace(session, last_used_at=now)
     return session
+
+
+def look_up_session(secret: str) -> Lookup[StoredSession | None]:
+    """The session behind a cookie, for a refresh by a timer: that is no use of it. `live_session` says
+    whether it has ended.
+    """
+    return store.session_lookup(digest(secret))
+
+
+def live_session(found: StoredSession | None, *, now: datetime) -> Session | None:
+    """None for a session that has ended, or whose user may not sign in any more."""
+    return found.session if found is not None and _is_live(found, now) else None
 
 
 def confirm(
@@ -175,7 +186,7 @@ def change_password(
 
 
 def list_sessions(tx: Tx, user_id: int, *, now: datetime) -> list[Session]:
-    """The user's live sessions, the newest first."""
+    """The live sessions of a user that the door has found within its reach, the newest first."""
     return [each for each in store.list_sessions(tx, user_id) if now < each.idle_until]
 
 
@@ -187,19 +198,17 @@ def end_session(tx: Tx, user_id: int, session_id: int, requester: Requester) -> 
     record(tx, requester, "user.session_ended", found.user, session_id=session_id)
 
 
-def end_sessions(tx: Tx, user_id: int, requester: Requester) -> int:
+def end_sessions(tx: Tx, reach: Reach, user_id: int, requester: Requester) -> int:
     """End every session of the user; returns how many there were. Raises NotFound."""
-    found = store.find_credentials(tx, user_id)
-    if found is None:
-        raise NotFound("user")
+    user = get_user(tx, reach, user_id)
     count = store.delete_sessions(tx, user_id)
-    record(tx, requester, "user.sessions_ended", found.user, sessions=count)
+    record(tx, requester, "user.sessions_ended", user, sessions=count)
     return count
 
 
 def end_sessions_of_account(tx: Tx, account_id: int) -> None:
     """The account was suspended or closed: the sessions of its users don't come back with it."""
-    for user in store.list_users(tx, account_id, with_ended=False):
+    for user in store.list_users(tx, Reach.of(account_id), with_ended=False):
         store.delete_sessions(tx, user.id)
 
 

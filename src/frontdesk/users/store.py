@@ -1,16 +1,20 @@
 """The SQL of users, their links, factors, sessions and browsers."""
 
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import RowMapping, delete, func, insert, select, text, update
+from sqlalchemy import RowMapping, Text, bindparam, cast, delete, func, insert, select, text, update
 
 from frontdesk.access.model import AccountState
 from frontdesk.access.tables import accounts, api_clients
 from frontdesk.db import Tx
+from frontdesk.db.lookups import Lookup
+from frontdesk.db.schema import Json
 from frontdesk.db.sets import SameKey
+from frontdesk.reach import Reach
 from frontdesk.text import stored_time
 from frontdesk.users.model import NewUser, Role, Session, User, UserInvitation, UserState
 from frontdesk.users.tables import (
@@ -25,6 +29,8 @@ from frontdesk.users.tables import (
 )
 
 MOST_DELETED = 1000  # rows of a kind, in one transaction of the retention
+
+Row = RowMapping | Mapping[str, Any]
 
 _u = users.c
 _s = sessions.c
@@ -64,15 +70,28 @@ _CREDENTIALS = (
     .join(accounts, SameKey(accounts.c.id, _u.account_id), isouter=True)
 )
 _OF_SESSION = [column.label(f"session_{column.name}") for column in sessions.c]
-_STORED_SESSION = (
-    select(*_OF_SESSION, *_OF_USER, accounts.c.state.label("account_state"))
-    .select_from(sessions)
-    .join(users, SameKey(_u.id, _s.user_id))
-    .join(accounts, SameKey(accounts.c.id, _u.account_id), isouter=True)
+_SESSIONS_WITH_USERS = sessions.join(users, SameKey(_u.id, _s.user_id)).join(
+    accounts, SameKey(accounts.c.id, _u.account_id), isouter=True
 )
+_STORED_SESSION = select(
+    *_OF_SESSION, *_OF_USER, accounts.c.state.label("account_state")
+).select_from(_SESSIONS_WITH_USERS)
+# As a look-up reads it: JSON as text, because a row of a look-up is JSON itself on PostgreSQL.
+_JSON_OF_USER = [f"user_{column.name}" for column in users.c if column.type is Json]
+_SESSION_LOOKUP = (
+    select(
+        *(
+            cast(column, Text).label(column.name) if column.name in _JSON_OF_USER else column
+            for column in _STORED_SESSION.selected_columns
+        )
+    )
+    .select_from(_SESSIONS_WITH_USERS)
+    .where(_s.secret_hash == bindparam("secret_hash"))
+)
+_LOOKED_UP = [column.name for column in _SESSION_LOOKUP.selected_columns]
 
 
-def _user(row: RowMapping) -> User:
+def _user(row: Row) -> User:
     named = row["user_named_accounts"]
     roles = {Role(role): datetime.fromisoformat(at) for role, at in row["user_roles"].items()}
     return User(
@@ -93,7 +112,7 @@ def _user(row: RowMapping) -> User:
     )
 
 
-def _credentials(row: RowMapping) -> Credentials:
+def _credentials(row: Row) -> Credentials:
     user = _user(row)
     is_working = row["account_state"] in (None, AccountState.ACTIVE)
     return Credentials(
@@ -162,11 +181,11 @@ def find_by_email(tx: Tx, email: str) -> Credentials | None:
     return None if row is None else _credentials(row)
 
 
-def list_users(tx: Tx, account_id: int | None, *, with_ended: bool) -> list[User]:
-    """The users of the account, or with None all users, by e-mail."""
+def list_users(tx: Tx, reach: Reach, *, with_ended: bool) -> list[User]:
+    """The users within reach, by e-mail."""
     query = _CREDENTIALS.order_by(_u.email, _u.id)
-    if account_id is not None:
-        query = query.where(_u.account_id == account_id)
+    if reach.account_id is not None:
+        query = query.where(_u.account_id == reach.account_id)
     if not with_ended:
         query = query.where(_IS_ACTIVE)
     return [_credentials(row).user for row in tx.execute(query).mappings()]
@@ -249,12 +268,12 @@ def _invitation(row: RowMapping) -> UserInvitation:
     return UserInvitation(row["id"], new, row["invited_by"], row["created_at"], row["expires_at"])
 
 
-def list_invitations(tx: Tx, account_id: int | None, *, now: datetime) -> list[UserInvitation]:
-    """Those of the account, or with None all, that can be used; the newest first."""
+def list_invitations(tx: Tx, reach: Reach, *, now: datetime) -> list[UserInvitation]:
+    """Those within reach that can be used; the newest first."""
     columns = user_invitations.c
     query = select(user_invitations).where(columns.expires_at > now).order_by(columns.id.desc())
-    if account_id is not None:
-        query = query.where(columns.account_id == account_id)
+    if reach.account_id is not None:
+        query = query.where(columns.account_id == reach.account_id)
     return [_invitation(row) for row in tx.execute(query).mappings()]
 
 
@@ -331,13 +350,13 @@ def delete_attempt(tx: Tx, secret_hash: bytes) -> None:
 def insert_session(tx: Tx, row: Mapping[str, Any], *, most: int) -> int:
     """The id of the new session. The user's oldest ends if there are `most` already."""
     mine = _s.user_id == row["user_id"]
-    newest = select(_s.id).where(mine).order_by(_s.id.desc()).offset(most - 1)
+    newest = select(_s.id).where(mine).order_by(_s.user_id.desc(), _s.id.desc()).offset(most - 1)
     beyond = list(tx.execute(newest).scalars())
     tx.execute(delete(sessions).where(_s.id.in_(beyond)))
     return int(tx.execute(insert(sessions).values(dict(row)).returning(_s.id)).scalar_one())
 
 
-def _stored_session(row: RowMapping) -> StoredSession:
+def _stored_session(row: Row) -> StoredSession:
     found = _credentials(row)
     session = Session(
         id=row["session_id"],
@@ -356,9 +375,24 @@ def find_session(tx: Tx, secret_hash: bytes) -> StoredSession | None:
     return None if row is None else _stored_session(row)
 
 
+def session_lookup(secret_hash: bytes) -> Lookup[StoredSession | None]:
+    """What `find_session` answers, for the event loop."""
+    return Lookup(_SESSION_LOOKUP, {"secret_hash": secret_hash}, _looked_up_session)
+
+
+def _looked_up_session(rows: Sequence[Sequence[Any]]) -> StoredSession | None:
+    if not rows:
+        return None
+    row = dict(zip(_LOOKED_UP, rows[0], strict=True))
+    for name in _JSON_OF_USER:
+        row[name] = None if row[name] is None else json.loads(row[name])
+    row["user_state"] = UserState(row["user_state"])
+    return _stored_session(row)
+
+
 def list_sessions(tx: Tx, user_id: int) -> list[Session]:
     """The newest first; some may have ended by time."""
-    query = _STORED_SESSION.where(_s.user_id == user_id).order_by(_s.id.desc())
+    query = _STORED_SESSION.where(_s.user_id == user_id).order_by(_s.user_id.desc(), _s.id.desc())
     return [_stored_session(row).session for row in tx.execute(query).mappings()]
 
 
@@ -408,7 +442,12 @@ def renew_browser(
     row = {"secret_hash": new_hash, "user_id": user_id, "seen_at": now}
     tx.execute(insert(known_browsers).values(row))
     mine = columns.user_id == user_id
-    query = select(columns.secret_hash).where(mine).order_by(columns.seen_at.desc()).offset(most)
+    query = (
+        select(columns.secret_hash)
+        .where(mine)
+        .order_by(columns.user_id.desc(), columns.seen_at.desc())
+        .offset(most)
+    )
     beyond = list(tx.execute(query).scalars())
     tx.execute(delete(known_browsers).where(mine, columns.secret_hash.in_(beyond)))
 

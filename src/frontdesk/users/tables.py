@@ -88,11 +88,12 @@ sessions = Table(
     metadata,
     *key(Id, "id"),
     *required(LargeBinary(32), "secret_hash", unique=True),
-    *required(Id, "user_id", to="users.id", index=True),
+    *required(Id, "user_id", to="users.id"),
     *required(Integer(), "wrong_codes", default=0),
     *required(UtcTime(), "created_at", "last_used_at", "ends_at"),
     *optional(UtcTime(), "factor_at"),
     Index("ix_sessions_ends_at", "ends_at"),
+    Index("ix_sessions_user_id_id", "user_id", "id"),
 )
 
 # Browsers that have signed the user in before. One browser has one secret for all its users.
@@ -102,7 +103,7 @@ known_browsers = Table(
     *key(LargeBinary(32), "secret_hash"),
     *key(Id, "user_id", to="users.id"),
     *required(UtcTime(), "seen_at"),
-    Index("ix_known_browsers_user_id", "user_id"),
+    Index("ix_known_browsers_user_id_seen_at", "user_id", "seen_at"),
     Index("ix_known_browsers_seen_at", "seen_at"),
 )
 

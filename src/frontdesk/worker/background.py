@@ -22,6 +22,7 @@ from frontdesk.eligibility import derive_due
 from frontdesk.errors import Unavailable
 from frontdesk.files.actions import delete_left_content
 from frontdesk.files.claims import RunOptions
+from frontdesk.files.drafts.steps import delete_left_drafts
 from frontdesk.files.turns import FileTurns
 from frontdesk.invitations import save_worker_status
 from frontdesk.invitations.model import WorkerStatus
@@ -249,6 +250,7 @@ class LeftoverCleaner(BackgroundTask):
 
     def step(self) -> bool:
         delete_left_content(self._db, self._clock())
+        delete_left_drafts(self._db, self._clock())
         self._log_emptier.step()
         return False
 

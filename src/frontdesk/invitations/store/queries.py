@@ -149,19 +149,25 @@ def find_unsettled(tx: Tx, *, after: int, count: int) -> list[model.Invitation]:
 
 
 def count_pending(
-    tx: Tx, account_id: int, delivery: model.Delivery, *, now: datetime
+    tx: Tx, account_id: int, delivery: model.Delivery, *, now: datetime, most: int | None = None
 ) -> tuple[list[tuple[float, int]], int]:
     """In how many seconds how many of the account's pending invitations are due; and the number of
-    batched ones of plans that accept no patients, which are not among them.
+    batched ones of plans that accept no patients, which are not among them. With `most` no more than
+    so many are looked at.
     """
     columns = invitations.c
     # Those that are due count as one moment, so that the result is as short as the list of those
     # that are tried again later.
     due_at = case((columns.due_at > now, columns.due_at), else_=None)
-    query = (
-        select(plans.c.accepting_patients, due_at, func.count())
-        .join(plans, SameKey(plans.c.id, columns.plan_id))
+    pending = (
+        select(columns.plan_id, due_at.label("due"))
         .where(IS_PENDING, columns.delivery == delivery, columns.account_id == account_id)
+        .limit(most)
+        .subquery()
+    )
+    query = (
+        select(plans.c.accepting_patients, pending.c.due, func.count())
+        .join(plans, SameKey(plans.c.id, pending.c.plan_id))
         .group_by(text("1, 2"))
     )
     found = [

@@ -1,4 +1,4 @@
-// The one script of the pages: refresh of a region, progress of an upload, the end of the session.
+// The one script of the pages: refresh of a region, and the end of the session.
 // Everything works without it; then a reload shows what is new.
 "use strict";
 
@@ -14,11 +14,21 @@
     }
   });
 
-  // Regions that are fetched anew. Focus and what is open stay: only a region that has changed is
-  // replaced, and none in which something has the focus.
+  // Regions that are fetched anew, each by its id. What is open and what has the focus stay: a region
+  // is replaced only if the page has changed, and not while something is typed or pressed in it.
   const regions = () => [...document.querySelectorAll("[data-refresh]")];
   let tag = document.querySelector("[data-tag]")?.dataset.tag || "";
   let isPaused = false;
+
+  function replace(region, fresh) {
+    const focused = region.contains(document.activeElement) ? document.activeElement : null;
+    if (focused && !focused.matches("a[href]")) return false;
+    const link = focused && focused.getAttribute("href");
+    region.innerHTML = fresh.innerHTML;
+    const same = [...region.querySelectorAll("a[href]")].find((a) => a.getAttribute("href") === link);
+    if (same) same.focus({ preventScroll: true });
+    return true;
+  }
 
   async function refresh() {
     if (isPaused || document.hidden || regions().length === 0) return;
@@ -30,18 +40,24 @@
     } catch {
       return; // the old numbers stay, with their time
     }
-    if (answer.status === 304) return;
-    if (answer.redirected || !answer.ok) return location.reload();
-    tag = answer.headers.get("ETag") || "";
-    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    for (const region of regions()) {
-      const fresh = page.getElementById(region.id);
-      if (fresh && !region.contains(document.activeElement)) region.innerHTML = fresh.innerHTML;
+    if (answer.status >= 500) return; // as without an answer
+    if (answer.status !== 304) {
+      if (answer.redirected || !answer.ok) return location.reload();
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      if (isPaused) return;
+      const changes = regions().map((region) => [region, page.getElementById(region.id)]);
+      const isWhole = changes.map(([region, fresh]) => !fresh || replace(region, fresh)).every(Boolean);
+      tag = (isWhole && answer.headers.get("ETag")) || "";
+      if (!isWhole) return;
     }
+    const asOf = answer.headers.get("X-Frontdesk-As-Of");
+    if (asOf) document.querySelectorAll("[data-as-of]").forEach((text) => (text.textContent = asOf));
   }
 
   if (regions().length > 0) {
     setInterval(refresh, REFRESH_SECONDS * 1000);
+    // What holds while the page refreshes itself, and what holds while it does not.
+    document.querySelectorAll("[data-live]").forEach((text) => (text.hidden = !text.hidden));
     const pause = document.querySelector("[data-pause]");
     if (pause) {
       pause.hidden = false;
@@ -73,34 +89,6 @@
       if (answer.type !== "opaqueredirect" && !answer.ok) return location.reload();
       end.hidden = true;
       setTimeout(offer, Math.max(0, left - OFFER_SECONDS) * 1000);
-    });
-  }
-
-  // An upload with its progress.
-  const upload = document.querySelector("form[data-upload]");
-  if (upload) {
-    upload.addEventListener("submit", (event) => {
-      event.preventDefault();
-      const bar = upload.querySelector("progress");
-      const said = upload.querySelector("[data-said]");
-      const request = new XMLHttpRequest();
-      request.upload.addEventListener("progress", (sent) => {
-        bar.hidden = false;
-        bar.max = sent.total;
-        bar.value = sent.loaded;
-      });
-      request.addEventListener("load", () => {
-        if (request.responseURL && request.status < 400) return location.assign(request.responseURL);
-        document.open();
-        document.write(request.responseText);
-        document.close();
-      });
-      request.addEventListener("error", () => {
-        bar.hidden = true;
-        said.textContent = "The upload broke off. Nothing was stored: choose the file again.";
-      });
-      request.open("POST", upload.action);
-      request.send(new FormData(upload));
     });
   }
 })();

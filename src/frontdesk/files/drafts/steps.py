@@ -1,0 +1,322 @@
+"""The steps of an upload that is decided before it is applied. This page reads downwards.
+
+1. `begin_draft`, then `DraftUpload`: the content, stored by the MiB.
+2. `set_plan_and_mode`: *changes only*, or *everyone in this plan*; there is no default.
+3. `suggest` looks at the first rows; `set_mapping` says how the file is read: a text, or what a person has
+   made of the suggestion (`mapping.suggest.accepted`).
+4. `dry_run`: a file that reads the draft's content and changes nothing.
+5. `apply`: the file that is applied. It reads the same content and meets the brakes of every file.
+
+Each step names the version of the draft that its caller has seen, so that two windows don't undo each
+other's steps. What changes the plan, the mode or the mapping asks for another dry run. A draft lives
+24 h after its last step; its content stays as long as a file has to read it.
+"""
+
+import hashlib
+import zlib
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from functools import partial
+from tempfile import TemporaryFile
+from typing import IO, Any, NamedTuple
+
+from frontdesk import audit, codes, usage
+from frontdesk.access.accounts import refuse_unless_active
+from frontdesk.audit import Requester
+from frontdesk.db import Database, Tx
+from frontdesk.db.engine import write_alone
+from frontdesk.errors import Fault, Invalid, NotFound, RateLimited
+from frontdesk.files import model
+from frontdesk.files import store as files_store
+from frontdesk.files.actions import FILE_NAME_LENGTH, MOST_BYTES, PART_BYTES, RETRY_AFTER_SECONDS
+from frontdesk.files.drafts import store
+from frontdesk.formats.model import FileMode, Format
+from frontdesk.formats.source import detect_content
+from frontdesk.mapping.parser import parse_mapping
+from frontdesk.mapping.suggest.apart import suggest_apart
+from frontdesk.plans import get_plan
+from frontdesk.reach import Reach
+
+LIVES = timedelta(hours=24)  # after its last step
+MOST_DRAFTS = 20  # of an account
+SAMPLE_BYTES = 2 * 1024 * 1024
+WORKBOOK_BYTES = 64 * 1024 * 1024
+
+Suggest = Callable[..., dict[str, Any]]
+
+
+class DraftKey(NamedTuple):
+    """A draft, and the version of it that the caller has seen."""
+
+    id: int
+    version: int
+
+
+class NewDraft(NamedTuple):
+    """What a caller says of the content. Without `format` its first letters decide."""
+
+    account_id: int
+    file_name: str | None = None
+    format: Format | None = None
+    encoding: str = "utf-8"
+
+
+def begin_draft(tx: Tx, new: NewDraft, requester: Requester) -> model.Draft:
+    """Begin a draft that receives its content until `DraftUpload.finish`. Raises NotFound, Suspended,
+    Invalid, RateLimited if the account has too many drafts.
+    """
+    refuse_unless_active(tx, new.account_id)
+    count, _ = store.count_drafts(tx, new.account_id)
+    if count >= MOST_DRAFTS:
+        detail = f"The account has {MOST_DRAFTS} uploads that are not applied: discard one."
+        fault = ("body", codes.faults.TOO_MANY_FILES)
+        raise RateLimited(detail, retry_after_seconds=RETRY_AFTER_SECONDS, fault=fault)
+    name = new.file_name
+    if name is not None and not (0 < len(name) <= FILE_NAME_LENGTH and name.isprintable()):
+        rule = f"must have 1 to {FILE_NAME_LENGTH} characters, and no control character"
+        raise Invalid([Fault("file_name", codes.faults.NOT_ALLOWED, rule)])
+    return store.insert_draft(
+        tx,
+        **new._asdict(),
+        state=model.DraftState.RECEIVING,
+        client=requester.actor,
+        created_at=requester.now,
+        changed_at=requester.now,
+    )
+
+
+class DraftUpload:
+    """Stores the content of a draft part by part, so that memory stays small."""
+
+    def __init__(self, db: Database, draft: model.Draft) -> None:
+        self._db = db
+        self._draft = draft
+        self._buffer = bytearray()
+        self._parts = 0
+        self._digest = hashlib.sha256()
+        self.size_bytes = 0
+
+    def write(self, data: bytes) -> bool:
+        """Keep the data in memory. True if it is time to call `flush`."""
+        self._buffer += data
+        self.size_bytes += len(data)
+        return len(self._buffer) >= PART_BYTES
+
+    def flush(self) -> None:
+        """Store the buffered data as one part. Raises TooManyBytes if the account's drafts have too
+        many; the draft has to be discarded then.
+        """
+        part = bytes(self._buffer)
+        self._buffer.clear()
+        self._digest.update(part)
+        packed = zlib.compress(part, 1)  # before the transaction: SQLite has one writer
+        usage.count(self._db.engine, self._draft.account_id, files=len(part))
+        with self._db.write() as tx:
+            store.insert_part(tx, self._draft.id, self._parts, packed, size_bytes=self.size_bytes)
+            _, size_bytes = store.count_drafts(tx, self._draft.account_id)
+            if size_bytes > MOST_BYTES:
+                detail = f"The account's uploads may have {MOST_BYTES} bytes together: discard one."
+                raise model.TooManyBytes(detail)
+        self._parts += 1
+
+    def finish(self, requester: Requester) -> model.Draft:
+        """The content is complete. Raises Invalid: `empty`; then the draft has to be discarded."""
+        if not self.size_bytes:
+            raise Invalid([Fault("body", codes.faults.EMPTY, "must not be empty")])
+        if self._buffer:
+            self.flush()
+        key = DraftKey(self._draft.id, self._draft.version)
+        changed = partial(
+            _change,
+            key=key,
+            now=requester.now,
+            state=model.DraftState.OPEN,
+            sha256=self._digest.hexdigest(),
+        )
+        return write_alone(self._db, changed)
+
+
+def get_draft(tx: Tx, draft_id: int, reach: Reach, *, now: datetime) -> model.Draft:
+    """A draft whose content is stored. Raises NotFound, also for one beyond reach, one that was
+    discarded, and one whose last step is over 24 h ago.
+    """
+    draft = store.find_draft(tx, draft_id)
+    if draft is None or not reach.covers(draft.account_id) or not _is_alive(draft, now):
+        raise NotFound("eligibility file")
+    return draft
+
+
+def list_drafts(tx: Tx, account_id: int, *, now: datetime) -> list[model.Draft]:
+    """The account's drafts that wait for a step, the newest first."""
+    drafts = store.list_drafts(tx, account_id)
+    is_open = model.DraftState.OPEN
+    return [each for each in reversed(drafts) if each.state is is_open and _is_alive(each, now)]
+
+
+def set_plan_and_mode(
+    tx: Tx, key: DraftKey, reach: Reach, requester: Requester, *, plan_id: int, mode: FileMode
+) -> model.Draft:
+    """Say whose members the file lists, and whether those that it omits end. Raises NotFound,
+    DraftChanged, WrongState.
+    """
+    draft = _open_draft(tx, key, reach, requester.now)
+    get_plan(tx, Reach.of(draft.account_id), plan_id)
+    return _change(tx, key, requester.now, plan_id=plan_id, mode=mode, dry_run_id=None)
+
+
+def suggest(
+    db: Database,
+    key: DraftKey,
+    reach: Reach,
+    requester: Requester,
+    *,
+    today: str,
+    make: Suggest = suggest_apart,
+) -> model.Draft:
+    """The draft with a suggestion of a mapping, made of its first rows by a process apart: up to 8 s,
+    so only a thread may call it. Raises NotFound, DraftChanged, WrongState, Unreadable, Unavailable.
+    """
+    draft = db.ask(lambda tx: _open_draft(tx, key, reach, requester.now))
+    with TemporaryFile() as kept:
+        is_cut = _copy_start(db, draft, kept)
+        options: dict[str, Any] = {"format": draft.format, "encoding": draft.encoding}
+        suggestion = make(kept, is_cut=is_cut, today=today, **options)
+    return write_alone(db, partial(_change, key=key, now=requester.now, suggestion=suggestion))
+
+
+def _copy_start(db: Database, draft: model.Draft, kept: IO[bytes]) -> bool:
+    """Write what a suggestion looks at to the file; whether the content goes on."""
+    limit = SAMPLE_BYTES
+    copied = number = 0
+    while copied < limit:
+        part = db.ask(partial(store.content_part, draft_id=draft.id, number=number))
+        if part is None:
+            break
+        data = zlib.decompress(part)
+        if number == 0 and (
+            draft.format is Format.XLSX or detect_content(data, draft.encoding).is_workbook
+        ):
+            limit = WORKBOOK_BYTES
+        kept.write(data[: limit - copied])
+        copied += len(data)
+        number += 1
+    kept.seek(0)
+    return draft.size_bytes > limit
+
+
+def set_mapping(
+    tx: Tx, key: DraftKey, reach: Reach, requester: Requester, *, mapping: dict[str, Any]
+) -> model.Draft:
+    """Say how the file is read. Raises NotFound, DraftChanged, WrongState; Invalid with the faults of
+    the mapping, also for a question that is open.
+    """
+    _open_draft(tx, key, reach, requester.now)
+    parse_mapping(mapping)
+    return _change(tx, key, requester.now, mapping=mapping, dry_run_id=None)
+
+
+def dry_run(
+    tx: Tx, key: DraftKey, reach: Reach, requester: Requester
+) -> tuple[model.Draft, model.EligibilityFile]:
+    """The dry run of all rows, which waits for a worker. Raises NotFound, DraftChanged; WrongState
+    without a plan, a mode and a mapping, or while an earlier dry run is under way.
+    """
+    draft = _open_draft(tx, key, reach, requester.now)
+    before = files_store.find_file(tx, draft.dry_run_id) if draft.dry_run_id else None
+    if before is not None and before.state in files_store.UNFINISHED:
+        raise model.WrongState("The dry run is under way. Let it end first.")
+    file = _make_file(tx, draft, requester, dry_run=True)
+    return _change(tx, key, requester.now, dry_run_id=file.id), file
+
+
+def apply(
+    tx: Tx, key: DraftKey, reach: Reach, requester: Requester
+) -> tuple[model.Draft, model.EligibilityFile]:
+    """The file that is applied, which waits for a worker, and may be held as every file. Raises
+    NotFound, DraftChanged; WrongState unless the dry run of this plan, mode and mapping has ended well.
+    """
+    draft = _open_draft(tx, key, reach, requester.now)
+    dry = files_store.find_file(tx, draft.dry_run_id) if draft.dry_run_id else None
+    if dry is None or dry.state is not model.FileState.DONE:
+        raise model.WrongState("Let a dry run end first: it shows what the file would do.")
+    if dry.needs_mapping:
+        raise model.WrongState("The file needs a mapping that says how it names its members.")
+    file = _make_file(tx, draft, requester, dry_run=False)
+    changes = {"state": model.DraftState.APPLIED, "file_id": file.id}
+    return _change(tx, key, requester.now, **changes), file
+
+
+def _make_file(
+    tx: Tx, draft: model.Draft, requester: Requester, *, dry_run: bool
+) -> model.EligibilityFile:
+    """Raises WrongState for a draft that lacks a step, Suspended."""
+    refuse_unless_active(tx, draft.account_id)
+    if draft.plan_id is None or draft.mode is None:
+        raise model.WrongState("Say the plan first, and whether the file lists everyone in it.")
+    if draft.mapping is None:
+        raise model.WrongState("Say first how the columns are read.")
+    file = files_store.insert_file(
+        tx,
+        requester,
+        state=model.FileState.WAITING,
+        account_id=draft.account_id,
+        plan_id=draft.plan_id,
+        draft_id=draft.id,
+        format=draft.format,
+        encoding=draft.encoding,
+        file_name=draft.file_name,
+        mapping=draft.mapping,
+        mode=draft.mode,
+        asked_mode=draft.mode,
+        dry_run=dry_run,
+        size_bytes=draft.size_bytes,
+        sha256=draft.sha256,
+    )
+    size = draft.size_bytes
+    audit.record_action(
+        tx, requester, "file.received", draft.account_id, file.id, size_bytes=size, draft=draft.id
+    )
+    return file
+
+
+def discard(tx: Tx, key: DraftKey, reach: Reach, requester: Requester) -> None:
+    """End the draft; a worker deletes its content. Raises NotFound, DraftChanged, WrongState."""
+    _open_draft(tx, key, reach, requester.now)
+    _change(tx, key, requester.now, state=model.DraftState.DISCARDED)
+
+
+def delete_left_drafts(db: Database, now: datetime) -> None:
+    """Delete the drafts that are over, with their content, in small transactions. Raises Unavailable."""
+    for draft_id in db.ask(partial(store.drafts_to_delete, before=now - LIVES)):
+        while write_alone(db, partial(store.delete_some_of_draft, draft_id=draft_id)):
+            pass
+
+
+def _is_alive(draft: model.Draft, now: datetime) -> bool:
+    is_shown = draft.state in (model.DraftState.OPEN, model.DraftState.APPLIED)
+    return is_shown and draft.changed_at >= now - LIVES
+
+
+def _open_draft(tx: Tx, key: DraftKey, reach: Reach, now: datetime) -> model.Draft:
+    """The draft, which may be changed. Raises NotFound, WrongState, DraftChanged."""
+    draft = get_draft(tx, key.id, reach, now=now)
+    if draft.state is model.DraftState.APPLIED:
+        raise model.WrongState(f"The upload was applied, as file {draft.file_id}.")
+    if draft.version != key.version:
+        raise _changed()
+    return draft
+
+
+def _change(tx: Tx, key: DraftKey, now: datetime, **changes: Any) -> model.Draft:
+    """Raises DraftChanged if another step came first."""
+    draft = store.change_draft(tx, key.id, key.version, changed_at=now, **changes)
+    if draft is None:
+        raise _changed()
+    return draft
+
+
+def _changed() -> model.DraftChanged:
+    return model.DraftChanged(
+        "The upload was changed meanwhile, maybe in another window. Nothing of this step was done: "
+        "look at the upload as it is now."
+    )

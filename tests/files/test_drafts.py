@@ -1,0 +1,246 @@
+"""An upload by steps: nothing is applied before its dry run, and two windows don't undo each other."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from frontdesk import usage
+from frontdesk.errors import Invalid, NotFound, RateLimited
+from frontdesk.files.drafts import steps, unfinished_drafts
+from frontdesk.files.drafts.steps import DraftKey, DraftUpload, NewDraft
+from frontdesk.files.model import Draft, DraftChanged, EligibilityFile, TooManyBytes, WrongState
+from frontdesk.formats.model import FileMode
+from frontdesk.reach import EVERY, Reach
+from tests.conftest import SetClock
+from tests.files.loading import Desk, csv_of, row
+
+DAY = 86_400
+MAPPING = {"columns": {"ID": "external_id"}}
+RENAMED = csv_of([row(n) for n in range(40)]).replace(b"external_id", b"ID", 1)
+
+
+class Window:
+    """A user at the steps, who sees the draft as it was after their last step."""
+
+    def __init__(self, desk: Desk, content: bytes = RENAMED, account_id: int | None = None) -> None:
+        self.desk = desk
+        self.account_id = account_id or desk.customer.account_id
+        with desk.db.write() as tx:
+            begun = steps.begin_draft(tx, NewDraft(self.account_id, "census.csv"), self.by())
+        self.upload = DraftUpload(desk.db, begun)
+        if content:
+            self.upload.write(content)
+        self.draft: Draft = begun
+
+    def by(self) -> Any:
+        return self.desk.requester()
+
+    def finish(self) -> "Window":
+        self.draft = self.upload.finish(self.by())
+        return self
+
+    def step(self, take: Callable[..., Any], **more: Any) -> Any:
+        key = DraftKey(self.draft.id, self.draft.version)
+        with self.desk.db.write() as tx:
+            found = take(tx, key, Reach.of(self.account_id), self.by(), **more)
+        if isinstance(found, tuple):
+            self.draft, file = found
+            return file
+        self.draft = found or self.draft
+        return self.draft
+
+    def decide(self, mode: FileMode = FileMode.CHANGE, **more: Any) -> "Window":
+        plan_id = self.desk.customer.plan_ids[0]
+        self.step(steps.set_plan_and_mode, plan_id=plan_id, mode=mode)
+        self.step(steps.set_mapping, mapping=more.get("mapping", MAPPING))
+        return self
+
+    def dry_run(self) -> EligibilityFile:
+        file: EligibilityFile = self.desk.work(self.step(steps.dry_run))
+        return file
+
+    def look(self, reach: Reach = EVERY) -> Draft:
+        read = steps.get_draft
+        return self.desk.db.ask(lambda tx: read(tx, self.draft.id, reach, now=self.desk.clock()))
+
+
+def test_the_dry_run_and_the_applied_file_read_the_one_upload(desk: Desk) -> None:
+    window = Window(desk).finish().decide()
+    dry = window.dry_run()
+    assert (dry.state, dry.dry_run, dry.counts) == ("done", True, {"created": 40})
+    assert desk.members() == {}
+    again = window.dry_run()  # the content is still there
+    assert again.counts == {"created": 40}
+    file = desk.work(window.step(steps.apply))
+    assert (file.state, file.counts, file.sha256) == ("done", {"created": 40}, dry.sha256)
+    assert len(desk.members()) == 40
+    assert (window.draft.state, window.draft.file_id) == ("applied", file.id)
+    with pytest.raises(WrongState, match=f"applied, as file {file.id}"):
+        window.step(steps.apply)
+
+
+def test_nothing_is_applied_without_plan_mode_mapping_and_the_dry_run_of_them(desk: Desk) -> None:
+    window = Window(desk).finish()
+    for take, words in ((steps.dry_run, "plan first"), (steps.apply, "dry run")):
+        with pytest.raises(WrongState, match=words):
+            window.step(take)
+    plan_id = desk.customer.plan_ids[0]
+    window.step(steps.set_plan_and_mode, plan_id=plan_id, mode=FileMode.FULL)
+    with pytest.raises(WrongState, match="columns are read"):
+        window.step(steps.dry_run)
+    with pytest.raises(Invalid):
+        window.step(steps.set_mapping, mapping={"columns": {"ID": "no such field"}})
+    window.step(steps.set_mapping, mapping=MAPPING)
+    waiting = window.step(steps.dry_run)
+    for take in (steps.dry_run, steps.apply):
+        with pytest.raises(WrongState):
+            window.step(take)
+    desk.work(waiting)
+    window.step(steps.set_mapping, mapping=MAPPING | {"columns": {"ID": None}})
+    with pytest.raises(WrongState, match="dry run"):
+        window.step(steps.apply)
+    failed = window.dry_run()
+    assert failed.state == "failed"
+    with pytest.raises(WrongState, match="dry run"):
+        window.step(steps.apply)
+
+
+def test_the_applied_file_meets_the_brakes_and_keeps_its_content_while_it_is_held(
+    desk: Desk, clock: SetClock
+) -> None:
+    desk.load(csv_of(row(n) for n in range(100)))
+    window = Window(desk).finish().decide(FileMode.FULL)
+    dry = window.dry_run()
+    assert dry.problem is not None
+    assert (dry.needs_approval, dry.problem["code"]) == (True, "too_many_lose_access")
+    held = desk.work(window.step(steps.apply))
+    assert (held.state, held.counts["would_lose"]) == ("held", 60)
+    clock.advance(3 * DAY)
+    steps.delete_left_drafts(desk.db, clock())
+    done = desk.approve(held)
+    assert (done.state, done.counts["ended"]) == ("done", 60)
+    steps.delete_left_drafts(desk.db, clock())
+    assert (desk.count("file_drafts"), desk.count("draft_parts")) == (0, 0)
+
+
+def test_a_step_of_a_window_that_was_overtaken_does_nothing(desk: Desk) -> None:
+    window = Window(desk).finish().decide()
+    other = Window.__new__(Window)
+    other.__dict__.update(window.__dict__)
+    window.step(steps.set_mapping, mapping={})
+    plan_id = desk.customer.plan_ids[0]
+    for take, more in (
+        (steps.set_plan_and_mode, {"plan_id": plan_id, "mode": FileMode.FULL}),
+        (steps.set_mapping, {"mapping": MAPPING}),
+        (steps.dry_run, {}),
+        (steps.apply, {}),
+        (steps.discard, {}),
+    ):
+        with pytest.raises(DraftChanged, match="another window"):
+            other.step(take, **more)
+    assert window.look() == window.draft
+    assert desk.count("eligibility_files") == 0
+
+
+def test_a_draft_goes_a_day_after_its_last_step_or_when_it_is_discarded(
+    desk: Desk, clock: SetClock
+) -> None:
+    window = Window(desk).finish()
+    clock.advance(DAY - 60)
+    window.decide()
+    broken_off = Window(desk)
+    discarded = Window(desk).finish()
+    discarded.step(steps.discard)
+    with pytest.raises(NotFound):
+        discarded.look()
+    clock.advance(DAY - 60)
+    steps.delete_left_drafts(desk.db, clock())
+    assert window.look() == window.draft
+    with pytest.raises(NotFound):
+        broken_off.look()
+    account = desk.customer.account_id
+    assert desk.db.ask(lambda tx: unfinished_drafts(tx, account)) == [
+        window.draft.id,
+        broken_off.draft.id,
+    ]
+    clock.advance(61)
+    with pytest.raises(NotFound):
+        window.look()
+    steps.delete_left_drafts(desk.db, clock())
+    assert (desk.count("file_drafts"), desk.count("draft_parts")) == (0, 0)
+
+
+def test_a_draft_is_its_accounts_alone(desk: Desk, other: Desk) -> None:
+    window = Window(desk).finish()
+    account = other.customer.account_id
+    assert window.look(Reach.of(desk.customer.account_id)) == window.look(EVERY)
+    for id_ in (window.draft.id, 999):
+        with pytest.raises(NotFound) as refused:
+            desk.db.ask(
+                partial(steps.get_draft, draft_id=id_, reach=Reach.of(account), now=desk.clock())
+            )
+        assert str(refused.value) == str(NotFound("eligibility file"))
+    with pytest.raises(NotFound):
+        window.step(
+            steps.set_plan_and_mode, plan_id=other.customer.plan_ids[0], mode=FileMode.CHANGE
+        )
+    now = desk.clock()
+    lists = [
+        desk.db.ask(partial(steps.list_drafts, account_id=of, now=now))
+        for of in (desk.customer.account_id, account)
+    ]
+    assert lists == [[window.draft], []]
+
+
+def test_drafts_have_limits_and_count_for_the_quota(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[int] = []
+    monkeypatch.setattr(usage, "count", lambda *_, files=0, **__: counted.append(files))
+    with pytest.raises(Invalid):
+        Window(desk, b"").finish()
+    Window(desk).finish()
+    assert counted == [len(RENAMED)]
+    monkeypatch.setattr(steps, "MOST_BYTES", len(RENAMED) + 10)
+    with pytest.raises(TooManyBytes, match="discard one"):
+        Window(desk).finish()
+    monkeypatch.setattr(steps, "MOST_DRAFTS", 3)
+    with pytest.raises(RateLimited, match="discard one"):
+        Window(desk)
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_a_suggestion_is_made_of_the_stored_rows_and_kept_with_the_draft(desk: Desk) -> None:
+    rows = [row(n) for n in range(12_000)]
+    content = csv_of(rows).replace(b"external_id", b"Employee ID", 1)
+    window = Window(desk, b"")
+    for start in range(0, len(content), 100_000):
+        if window.upload.write(content[start : start + 100_000]):
+            window.upload.flush()
+    window.finish()
+    key = DraftKey(window.draft.id, window.draft.version)
+    today = "2026-11-22"
+    draft = steps.suggest(desk.db, key, EVERY, window.by(), today=today)
+    assert draft.suggestion is not None
+    assert draft.suggestion["rows"] == 1000
+    columns = {each["column"]: each for each in draft.suggestion["columns"]}
+    assert columns["Employee ID"]["fields"] == ["external_id"]
+    window.draft = draft
+    window.decide(mapping=draft.suggestion["mapping"])
+    with pytest.raises(DraftChanged):
+        steps.suggest(desk.db, key, EVERY, window.by(), today=today)
+
+
+def test_a_suggestion_that_was_overtaken_while_it_was_made_is_not_kept(desk: Desk) -> None:
+    window = Window(desk).finish()
+    key = DraftKey(window.draft.id, window.draft.version)
+
+    def make(*_: Any, **__: Any) -> dict[str, Any]:
+        window.decide()
+        return {"rows": 1}
+
+    with pytest.raises(DraftChanged):
+        steps.suggest(desk.db, key, EVERY, window.by(), today="2026-11-22", make=make)
+    assert window.look().suggestion is None
