@@ -10,6 +10,7 @@ from frontdesk.db import Tx
 from frontdesk.files import store
 from frontdesk.files.actions import find_files, get_file, is_undone
 from frontdesk.files.model import EligibilityFile, FileFilter, FileKey, FileState
+from frontdesk.formats.model import FileMode
 from frontdesk.reach import Reach
 
 MOST_SHOWN = 25  # files of a page, and of each part of an overview
@@ -71,15 +72,25 @@ def read_ended(tx: Tx, account_id: int, *, before_id: int | None, now: datetime)
     """The account's files that have ended, without those that failed in the last 7 days."""
 
     def read(before: int | None, limit: int) -> list[EligibilityFile]:
-        return store.list_ended(
-            tx,
-            account_id,
-            before_id=store.LARGEST_ID if before is None else before,
-            limit=limit,
-            failed_before=now - FAILED_FOR,
-        )
+        # Filtered here: PostgreSQL would sort all files of the account for a rare state.
+        found: list[EligibilityFile] = []
+        while len(found) < limit:
+            together = store.list_files(
+                tx, FileFilter(Reach.of(account_id), 2 * limit, before_id=before)
+            )
+            found += [file for file in together if _has_ended(file, now)]
+            if len(together) < 2 * limit:
+                break
+            before = together[-1].id
+        return found[:limit]
 
     return _page(read, before_id)
+
+
+def _has_ended(file: EligibilityFile, now: datetime) -> bool:
+    if file.state is FileState.FAILED:
+        return file.created_at < now - FAILED_FOR
+    return file.state in (FileState.DONE, FileState.CANCELLED)
 
 
 def read_page(
@@ -144,5 +155,17 @@ def read_view(tx: Tx, key: FileKey, *, lock: bool = False) -> FileView:
     undo_id = store.find_undo(tx, file.id)
     undone = None if file.undoes_id is None else get_file(tx, FileKey(file.undoes_id, key.reach))
     undo = None if undo_id is None else get_file(tx, FileKey(undo_id, key.reach))
-    previous = None if undone else store.find_applied_before(tx, file.plan_id, file.id)
+    previous = None if undone else _applied_before(tx, file)
     return FileView(file, undone, undo, previous, undo is not None and is_undone(tx, file.id))
+
+
+def _applied_before(tx: Tx, file: EligibilityFile) -> EligibilityFile | None:
+    """The plan's last applied file before this one, among the 25 before it that are done."""
+    own = Reach.of(file.account_id)
+    before = FileFilter(own, MOST_SHOWN, file.plan_id, FileState.DONE, before_id=file.id)
+    return next((each for each in store.list_files(tx, before) if _was_applied(each)), None)
+
+
+def _was_applied(file: EligibilityFile) -> bool:
+    is_undo = file.undoes_id is not None
+    return not (is_undo or file.dry_run or file.mode is FileMode.COMPARE)

@@ -57,7 +57,6 @@ PACKED_COLUMNS = 5  # numbers of an unchanged row
 REPORT_LINE_BYTES = 150  # of a row's line without faults and warnings, in the table and its indexes
 LARGEST_ID = 2**63 - 1
 FULL_FILES = 10  # of a plan, of which the last one that was not undone is wanted
-LOOKED_BACK = 25  # done files of a plan, among which the last applied one is looked for
 PARTS_TOGETHER = 16  # of a file's content, up to 1 MiB each: deleted in 0.2 s
 UNFINISHED = (FileState.RECEIVING, FileState.WAITING, FileState.RUNNING, FileState.HELD)
 
@@ -91,13 +90,13 @@ def list_files(tx: Tx, file_filter: FileFilter) -> list[EligibilityFile]:
     query = sa.select(eligibility_files)
     if account_id is None:
         query = query.filter_by(**given)
-        return _files(tx, _newest_first(tx, query, {}, before).limit(file_filter.limit))
+        return _files(tx, _first(_newest_first(tx, query, {}, before), file_filter.limit))
     given |= {"account_id": account_id}
     key = {name: given[name] for name in _index_for(given)}
     for name, value in given.items():
         if name not in key:
             query = query.where(_by_no_index(name) == value)
-    return _files(tx, _newest_first(tx, query, key, before).limit(file_filter.limit))
+    return _files(tx, _first(_newest_first(tx, query, key, before), file_filter.limit))
 
 
 def _index_for(given: Collection[str]) -> tuple[str, ...]:
@@ -132,30 +131,11 @@ def _newest_first(
     return query.order_by(*(column.desc() for column in (*columns, _columns.id)))
 
 
-def list_ended(
-    tx: Tx, account_id: int, *, before_id: int, limit: int, failed_before: datetime
-) -> list[EligibilityFile]:
-    """The account's files that have ended, the newest first, of those with an id below `before_id`:
-    the failed ones only if they came before a time.
+def _first(query: sa.Select[Any], limit: int) -> sa.Select[Any]:
+    """So many rows. The number stands in the statement: a plan for any number sorted all files of
+    the account on PostgreSQL.
     """
-    # PostgreSQL would sort all files of the account if it took the condition for a rare one.
-    found: list[EligibilityFile] = []
-    before = before_id
-    while len(found) < limit:
-        query = sa.select(eligibility_files)
-        query = _newest_first(tx, query, {"account_id": account_id}, before)
-        together = _files(tx, query.limit(2 * limit))
-        found += [file for file in together if _has_ended(file, failed_before)]
-        if len(together) < 2 * limit:
-            break
-        before = together[-1].id
-    return found[:limit]
-
-
-def _has_ended(file: EligibilityFile, failed_before: datetime) -> bool:
-    if file.state is FileState.FAILED:
-        return file.created_at < failed_before
-    return file.state not in UNFINISHED
+    return query.limit(sa.literal_column(str(int(limit)), sa.Integer))
 
 
 def change_file(tx: Tx, file_id: int, **changes: Any) -> EligibilityFile:
@@ -288,18 +268,6 @@ def applied_files(tx: Tx, plan_id: int, sender: str, *, after: str) -> list[Elig
         _columns.mode != FileMode.COMPARE,
     )
     return _files(tx, query.order_by(_columns.plan_id.desc(), _columns.id.desc()))
-
-
-def find_applied_before(tx: Tx, plan_id: int, file_id: int) -> EligibilityFile | None:
-    """The plan's newest file before this one that was applied, among its last 25 that were done;
-    undone ones count, undos don't.
-    """
-    key = {"plan_id": plan_id, "state": FileState.DONE}
-    query = _newest_first(tx, sa.select(eligibility_files), key, file_id).limit(LOOKED_BACK)
-    for file in _files(tx, query):
-        if file.undoes_id is None and not file.dry_run and file.mode is not FileMode.COMPARE:
-            return file
-    return None
 
 
 def newer_files(tx: Tx, plan_id: int, after_id: int) -> list[int]:
