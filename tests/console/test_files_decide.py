@@ -202,6 +202,7 @@ def test_a_decision_that_was_overtaken_changes_nothing(
         mine.post(f"{path}/{action}", fields)
         page = text_of(mine)
         assert mine.status == 409
+        assert "data-refresh" not in mine.page  # a refresh of this answer would be another form
         assert f"This file changed while the page was open: {said}. You have changed" in page
     assert desk.reread(held) == after
 

@@ -19,6 +19,7 @@ SIGN_IN = "/console/sign-in"
 CODE = "/console/sign-in/code"
 SET_UP = "/console/sign-in/set-up"
 CONFIRM = "/console/confirm"
+OK = 200
 
 USER_FIELD = "user"  # of each form: whose session it was made for
 _CARRIED = "carried."  # before the name of a field that is carried on
@@ -117,7 +118,7 @@ def sign_in_page(
     email: str = "",
     status: int = 200,
 ) -> Response:
-    """The first step: e-mail and password."""
+    """The first step: e-mail and password. `message` says why it is shown again."""
     headers = use_form_cookie(visit)
     return frame.show(
         visit,
@@ -126,6 +127,7 @@ def sign_in_page(
         status=status,
         headers=headers,
         message=message,
+        tone="good" if status == OK else "bad",
         email=email,
         after=path_after(visit),
         carried={} if carried is None else carried.as_fields(),

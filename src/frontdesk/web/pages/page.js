@@ -6,11 +6,14 @@
   const REFRESH_SECONDS = 5;
   const OFFER_SECONDS = 120; // before the session ends
 
+  // Not location.reload(): on the answer of a form that would send the form again, with nobody's hand.
+  const openAnew = () => location.replace(location.href);
+
   // A page that comes back from the back-forward cache may show what its session may see no more.
   addEventListener("pageshow", (event) => {
     if (event.persisted && document.body.classList.contains("framed")) {
       document.body.replaceChildren();
-      location.reload();
+      openAnew();
     }
   });
 
@@ -42,7 +45,7 @@
     }
     if (answer.status >= 500) return; // as without an answer
     if (answer.status !== 304) {
-      if (answer.redirected || !answer.ok) return location.reload();
+      if (answer.redirected || !answer.ok) return openAnew();
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       if (isPaused) return;
       const changes = regions().map((region) => [region, page.getElementById(region.id)]);
@@ -86,7 +89,7 @@
         credentials: "same-origin",
         redirect: "manual",
       });
-      if (answer.type !== "opaqueredirect" && !answer.ok) return location.reload();
+      if (answer.type !== "opaqueredirect" && !answer.ok) return openAnew();
       end.hidden = true;
       setTimeout(offer, Math.max(0, left - OFFER_SECONDS) * 1000);
     });
