@@ -10,7 +10,8 @@ from sqlalchemy import select
 from frontdesk.audit.tables import audit_entries
 from frontdesk.db import Database
 from frontdesk.disclosures.model import OPEN_TIME
-from frontdesk.files.model import EligibilityFile
+from frontdesk.files import store
+from frontdesk.files.model import WOULD_LOSE, EligibilityFile, RowOutcome
 from frontdesk.users.model import Role
 from tests.conftest import SetClock
 from tests.console.browsing import Browser
@@ -160,6 +161,26 @@ def test_pages_of_a_list_follow_each_other(desk: Desk, sign_in: SignIn) -> None:
         browser.open(following[0].replace("&amp;", "&"))
     assert len(seen) == len({*seen}) == 60
     assert ">First page</a>" in browser.page
+
+
+def test_a_person_whose_access_comes_back_is_listed_with_both_days(
+    desk: Desk, sign_in: SignIn, db: Database
+) -> None:
+    held = hold_file(desk)
+    later = RowOutcome(
+        place=99,
+        external_id="E00001",
+        outcome=WOULD_LOSE,
+        member_id=2,
+        access=("2026-01-01/..", "2026-01-01/2026-11-20 2027-01-01/..", True, False),
+    )
+    with db.write() as tx:
+        store.insert_outcomes(tx, held.id, held.chunks_done, [later])
+        store.insert_lists(tx, held.id, held.chunks_done, [WOULD_LOSE])
+    path = f"{path_of(held)}/rows?list=would_lose&after={held.chunks_done}.0"
+    [shown] = rows_of(sign_in(Role.VIEWER).open(path))
+    assert shown.startswith("R. S. · 1980 E00001 2026-11-20 2027-01-01 2026-01-01/..")
+    assert shown.endswith(" 99")
 
 
 @pytest.mark.parametrize("query", ["list=odd", "code=A%20B", "list=created&after=x", "after=1"])

@@ -102,6 +102,9 @@ def text_of(spans: Spans) -> str:
 def loss_of_texts(before: str, after: str, today: str) -> Loss | None:
     """The first days from `today` on that are lost between two accesses, given as `text_of` writes
     them; None if no day is.
+
+    >>> loss_of_texts("2026-01-01/..", "2026-01-01/2026-11-20 2027-01-01/..", "2026-11-20")
+    Loss(first_day='2026-11-21', last_day='2026-11-20', returns='2027-01-01')
     """
     return compare_access(_spans_of_text(before), _spans_of_text(after), today).loss
 
