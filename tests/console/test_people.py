@@ -264,3 +264,29 @@ def test_the_address_of_a_form_leads_to_the_page_above_it(sign_in: SignIn, desk:
 def test_the_page_names_the_account_to_those_who_reach_several(sign_in: SignIn, desk: Desk) -> None:
     assert "Example Health</p>" in sign_in(Role.SUPPORT).open(desk.place).page
     assert "Example Health</p>" not in sign_in(Role.EDITOR).open(desk.place).page
+
+
+def test_each_search_is_recorded_and_an_hour_has_sixty(
+    sign_in: SignIn, desk: Desk, db: Database
+) -> None:
+    desk.enrol(1, **MARKED)
+    browser = sign_in(Role.AUDITOR).open(desk.place)
+    fields = browser.form(desk.place)
+    for number in range(60):
+        letters = "zq" if number % 2 else "other"
+        browser.post(desk.place, fields | {"dob": "1977-01-11", "last_name": letters})
+    assert actions(db).count("people.searched") == 50  # the newest of the trail that are listed
+    browser.post(desk.place, fields | {"dob": "1977-01-11", "last_name": "zq"})
+    assert (browser.status, "Try again in 1 h" in browser.page) == (429, True)
+
+
+def test_a_bounce_is_lifted_of_a_person_who_was_never_invited(
+    sign_in: SignIn, desk: Desk, db: Database, clock: SetClock
+) -> None:
+    bounce = SuppressionReason.HARD_BOUNCE
+    with db.write() as tx:
+        suppress(tx, MARKED["email"], bounce, now=clock(), account_id=desk.customer.account_id)
+    page = desk.page_of(desk.enrol(1, **MARKED))
+    browser = sign_in(Role.SUPPORT).open(page)
+    browser.send(page + "/unblock")
+    assert (browser.status, "A mail bounced" in browser.page) == (200, False)

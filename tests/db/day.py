@@ -21,15 +21,15 @@ from frontdesk.db.migrate import upgrade
 from frontdesk.disclosures import (
     check_answer,
     find_search,
-    keep_search,
     list_entries_about,
     open_names,
     open_record,
     read_covered,
     read_names,
+    search,
 )
 from frontdesk.disclosures.looks import LAST
-from frontdesk.disclosures.model import CheckedField, FileNames, Opening, OpeningReason
+from frontdesk.disclosures.model import CheckedField, FileNames, Holder, Opening, OpeningReason
 from frontdesk.disclosures.person import view_person
 from frontdesk.eligibility import derive_due, enrol
 from frontdesk.eligibility.people import (
@@ -46,10 +46,8 @@ from frontdesk.eligibility.search import (
     ByBirthDate,
     ByEmail,
     ByExternalId,
-    FoundPeople,
     find_similar_to,
     get_covered,
-    list_covered,
     search_people,
 )
 from frontdesk.errors import NotFound
@@ -221,11 +219,10 @@ class Installation:
         with self.db.write() as tx:
             check_answer(tx, user, reach, member_id, field=CheckedField.DOB, text="1977-01-11")
             open_record(tx, user, reach, Opening(member_id, OpeningReason.AUDIT, f"{n}", 1))
-            view_person(tx, user, reach, member_id, session_id=1, has_relay=True)
-            found = FoundPeople(list_covered(tx, reach, [member_id], now=self.clock()))
-            number = keep_search(tx, user, self.customer.account_id, 1, found)
+            view_person(tx, user, reach, member_id, Viewer(1, reach, has_relay=True))
+            number, found = search(tx, user, self.customer.account_id, 1, ways[0])
         with self.db.read() as tx:
-            assert find_search(tx, reach, 1, number, now=self.clock()) == found
+            assert find_search(tx, reach, Holder(user.actor, 1), number, now=self.clock()) == found
             assert list_entries_about(tx, reach, member_id, size=3).before_id
             read_covered(tx, reach, member_id, now=self.clock())
             find_place_of(tx, member_id, file_id=1)

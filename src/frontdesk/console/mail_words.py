@@ -73,6 +73,6 @@ def mail_answer(why: WhyNoMail, times: Times) -> MailAnswer:
         when=times.at(moment),
         advice=tuple(_ADVICE[each] for each in why.remedies if each in _ADVICE),
         can_resend=can_send,
-        can_unblock=own is not None and blocked is SuppressionReason.HARD_BOUNCE,
+        can_unblock=blocked is SuppressionReason.HARD_BOUNCE,
         can_cancel=own is not None and own.state in CANCELLABLE,
     )

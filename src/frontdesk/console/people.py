@@ -15,15 +15,22 @@ from frontdesk.console.reasons import REASONS
 from frontdesk.console.times import span_text
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
+from frontdesk.disclosures import searches as people_searches
 from frontdesk.disclosures.checks import check_answer
-from frontdesk.disclosures.model import CheckedField, FreshFactorNeeded, Opening, OpeningReason
+from frontdesk.disclosures.model import (
+    CheckedField,
+    FreshFactorNeeded,
+    Holder,
+    Opening,
+    OpeningReason,
+)
 from frontdesk.disclosures.opened import open_record
-from frontdesk.disclosures.person import PersonView, view_person
-from frontdesk.disclosures.searches import find_search, keep_search
+from frontdesk.disclosures.person import PersonView, Viewer, view_person
+from frontdesk.disclosures.searches import find_search
 from frontdesk.eligibility import person_mail
-from frontdesk.eligibility.search import ByBirthDate, ByEmail, ByExternalId, FindBy, search_people
+from frontdesk.eligibility.search import ByBirthDate, ByEmail, ByExternalId, FindBy
 from frontdesk.errors import FrontdeskError, Invalid, NotFound, RateLimited
-from frontdesk.reach import EVERY
+from frontdesk.reach import EVERY, Reach
 from frontdesk.users.model import NotFresh, Right, Role
 from frontdesk.web.response import Response
 
@@ -65,22 +72,23 @@ async def search(visit: Visit) -> Response:
     """Find people. What was typed is in no address: the session keeps who was found, under a number
     of its own.
     """
+    session_id = _session_id(visit)
     try:
         by = _find_by(visit)
-        found = await visit.app.ask(lambda tx: search_people(tx, visit.reach, by, now=visit.now))
+        searched = await visit.app.write(
+            lambda tx: people_searches.search(tx, visit.requester, visit.account, session_id, by)
+        )
+    except RateLimited as error:
+        return _search_page(visit, message=_until(error), status=429)
     except Invalid as error:
-        rules = "; ".join(f"{fault.field}: {fault.message}" for fault in error.faults)
-        return _search_page(visit, message=rules, status=422)
+        return _search_page(visit, message=_said(error), status=422)
+    number, found = searched
     if not found.people and found.truncated is None:
         return _search_page(visit, message=_NOBODY[type(by)])
     place = f"/console/accounts/{visit.account}/people"
     may_see = visit.user.may(Right.PEOPLE_CHECK, visit.account)
     if len(found.people) == 1 and found.truncated is None and may_see:
         return frame.go_to(f"{place}/{found.people[0].id}")
-    session_id = _session_id(visit)
-    number = await visit.app.write(
-        lambda tx: keep_search(tx, visit.requester, visit.account, session_id, found)
-    )
     return frame.go_to(f"{place}/found/{number}")
 
 
@@ -104,9 +112,9 @@ def _find_by(visit: Visit) -> FindBy:
 async def show_found(visit: Visit) -> Response:
     """Show the people of a search of this session."""
     number = visit.request.path_parameters["number"]
-    session_id = _session_id(visit)
+    holder = Holder(visit.user.actor, _session_id(visit))
     found = await visit.app.ask(
-        lambda tx: find_search(tx, visit.reach, session_id, number, now=visit.now)
+        lambda tx: find_search(tx, visit.reach, holder, number, now=visit.now)
     )
     may_see = visit.user.may(Right.PEOPLE_CHECK, visit.account)
     return frame.show(visit, "People found", "people/found.html", found=found, may_see=may_see)
@@ -121,15 +129,14 @@ async def show_person(visit: Visit) -> Response:
 async def _person_page(visit: Visit, *, status: int = 200, **said: Any) -> Response:
     """`said`: what the page says of the last form: `message`, `checked`."""
     member_id = visit.id_of("member_id", of="eligible member")
-    session_id = _session_id(visit)
     config = visit.app.config
     has_relay = config.smtp_url is not None or config.environment is not Environment.PRODUCTION
 
+    viewer = Viewer(_session_id(visit), _mail_reach(visit), has_relay)
+
     # A view of an open record is recorded, in the transaction that reads it.
     def read(tx: Tx) -> tuple[PersonView, Mapping[str, str]]:
-        person = view_person(
-            tx, visit.requester, visit.reach, member_id, session_id=session_id, has_relay=has_relay
-        )
+        person = view_person(tx, visit.requester, visit.reach, member_id, viewer)
         actors = {change.client for change in person.changes}
         return person, names_of(tx, actors, visit.reach, visit.user)
 
@@ -166,9 +173,7 @@ async def check(visit: Visit) -> Response:
             )
         )
     except RateLimited as error:
-        wait = span_text(timedelta(seconds=error.retry_after_seconds))
-        message = f"{error.detail} Try again in {wait}."
-        return await _person_page(visit, status=429, message=message)
+        return await _person_page(visit, status=429, message=_until(error))
     except Invalid as error:
         return await _person_page(visit, status=422, message=_said(error))
     return await _person_page(visit, checked=(field, answer))
@@ -205,8 +210,7 @@ async def resend(visit: Visit) -> Response:
 @PAGES.post(_PERSON + "/unblock", for_=Right.INVITATION_SEND)
 async def unblock(visit: Visit) -> Response:
     """Lift a bounce of the address and send again."""
-    is_support = Role.SUPPORT in visit.user.roles
-    reach = EVERY if is_support else visit.reach
+    reach = _mail_reach(visit)
     return await _mend(
         visit, lambda *given: person_mail.unblock_and_resend(*given, lift_within=reach)
     )
@@ -234,6 +238,13 @@ async def _mend(visit: Visit, mend: Callable[..., None]) -> Response:
     return frame.go_to(_path(visit, member_id))
 
 
+def _mail_reach(visit: Visit) -> Reach:
+    """Whose mails and bounces are told and lifted: support's are of every account, since accounts
+    share addresses; an account's are its own.
+    """
+    return EVERY if Role.SUPPORT in visit.user.roles else visit.reach
+
+
 def _path(visit: Visit, member_id: int) -> str:
     return f"/console/accounts/{visit.account}/people/{member_id}"
 
@@ -248,3 +259,9 @@ def _said(error: FrontdeskError) -> str:
     """The error as a sentence: the rules of its fields, else its detail."""
     rules = [f"{fault.field}: {fault.message}." for fault in error.faults]
     return " ".join(rules) or error.detail
+
+
+def _until(error: RateLimited) -> str:
+    """The error, and when to try again."""
+    wait = span_text(timedelta(seconds=error.retry_after_seconds))
+    return f"{error.detail} Try again in {wait}."

@@ -15,4 +15,4 @@ from frontdesk.disclosures.opened import find_opening as find_opening
 from frontdesk.disclosures.opened import open_record as open_record
 from frontdesk.disclosures.opened import read_opened as read_opened
 from frontdesk.disclosures.searches import find_search as find_search
-from frontdesk.disclosures.searches import keep_search as keep_search
+from frontdesk.disclosures.searches import search as search

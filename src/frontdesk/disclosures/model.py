@@ -13,6 +13,7 @@ HOUR = timedelta(hours=1)
 CHECKS_AN_HOUR = 10  # of one person, by all users
 OPEN_TIME = timedelta(minutes=15)
 PEOPLE_AN_HOUR = 20  # that one user opens without a fresh second factor
+SEARCHES_AN_HOUR = 60  # of one user: letter by letter a search tells a name and a birth date
 MOST_READ = 1000  # disclosures of a person or a user that are looked at
 
 
@@ -50,6 +51,15 @@ class DisclosureKind(StrEnum):
 
     CHECKED = "checked"
     OPENED = "opened"
+
+
+class Holder(NamedTuple):
+    """Who holds what was opened or found: a user (`user:12`) in a session. Both, because SQLite gives
+    the number of an ended session to the next one, perhaps another user's.
+    """
+
+    actor: str
+    session_id: int
 
 
 class Disclosure(NamedTuple):
@@ -100,11 +110,12 @@ class OpenedRecord(NamedTuple):
 
 
 class KeptSearch(NamedTuple):
-    """Who was found by a search of a session. `number` is random: whoever holds it and the session
+    """Who was found by a search of `actor` in a session. `number` is random: whoever holds it and the session
     sees the search. `truncated` as in FoundPeople.
     """
 
     number: str
+    actor: str
     session_id: int
     account_id: int
     member_ids: tuple[int, ...]

@@ -17,6 +17,7 @@ from frontdesk.disclosures.model import (
     Disclosure,
     DisclosureKind,
     FreshFactorNeeded,
+    Holder,
     OpenedRecord,
     Opening,
     RecordNotOpen,
@@ -80,10 +81,11 @@ def check_case(case: str) -> None:
         raise Invalid([Fault("case", codes.faults.NOT_ALLOWED, rule)])
 
 
-def find_opening(tx: Tx, member_id: int, *, session_id: int, now: datetime) -> OpenedRecord | None:
-    """The opening of the record that holds for the session now; None if it is covered."""
+def find_opening(tx: Tx, member_id: int, holder: Holder, *, now: datetime) -> OpenedRecord | None:
+    """The opening of the record that the holder has now; None if it is covered."""
     for each in store.list_of_member(tx, member_id, counted_times(now, OPEN_TIME)):
-        if each.kind is DisclosureKind.OPENED and each.session_id == session_id:
+        is_opening = each.kind is DisclosureKind.OPENED
+        if is_opening and (each.actor, each.session_id) == holder:
             return OpenedRecord(member_id, each.at + OPEN_TIME)
     return None
 
@@ -95,7 +97,8 @@ def read_opened(
     view (`member.read`). Raises NotFound, and RecordNotOpen.
     """
     member = get_kept(tx, reach, member_id)
-    if find_opening(tx, member["id"], session_id=session_id, now=requester.now) is None:
+    holder = Holder(requester.actor, session_id)
+    if find_opening(tx, member["id"], holder, now=requester.now) is None:
         raise RecordNotOpen
     account_id = member["account_id"]
     audit.record_action(tx, requester, "member.read", account_id, member["id"], session=session_id)

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from frontdesk.audit import Requester
 from frontdesk.db import Tx
 from frontdesk.disclosures.covered import read_covered
+from frontdesk.disclosures.model import Holder
 from frontdesk.disclosures.opened import find_opening, read_opened
 from frontdesk.eligibility.covered import CoveredPerson, MemberChange
 from frontdesk.eligibility.mailed import mailed_member
@@ -16,6 +17,16 @@ from frontdesk.plans import get_plan
 from frontdesk.reach import Reach
 
 MOST_CHANGES = 20
+
+
+class Viewer(NamedTuple):
+    """Who looks at the page: in which session, and of whose mails to the address it tells.
+    `has_relay`: whether the installation can send mail at all.
+    """
+
+    session_id: int
+    mail_reach: Reach
+    has_relay: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,22 +45,22 @@ class PersonView:
 
 
 def view_person(
-    tx: Tx, requester: Requester, reach: Reach, member_id: int, *, session_id: int, has_relay: bool
+    tx: Tx, requester: Requester, reach: Reach, member_id: int, viewer: Viewer
 ) -> PersonView:
     """Of a merged member the kept one. A view of the open record is recorded (`member.read`), so the
     transaction writes. Raises NotFound.
     """
     now = requester.now
     member = get_kept(tx, reach, member_id)
-    opening = find_opening(tx, member["id"], session_id=session_id, now=now)
+    opening = find_opening(tx, member["id"], Holder(requester.actor, viewer.session_id), now=now)
     record = None
     if opening is not None:
-        record = read_opened(tx, requester, reach, member["id"], session_id=session_id)
+        record = read_opened(tx, requester, reach, member["id"], session_id=viewer.session_id)
     mailed = mailed_member(tx, member, now=now)
     return PersonView(
         covered=read_covered(tx, reach, member["id"], now=now),
         plan_name=get_plan(tx, Reach.of(member["account_id"]), member["plan_id"]).name,
-        why=why_no_mail(tx, reach, mailed, has_relay=has_relay, now=now),
+        why=why_no_mail(tx, viewer.mail_reach, mailed, has_relay=viewer.has_relay, now=now),
         changes=list_changes(tx, member["id"], limit=MOST_CHANGES),
         similar=find_similar_to(tx, reach, member["id"], now=now),
         record=record,

@@ -79,6 +79,15 @@ def add_search(tx: Tx, search: KeptSearch, *, before: datetime) -> None:
     tx.execute(insert(people_searches).values(values))
 
 
+def list_search_times(tx: Tx, actor: str, times: tuple[datetime, datetime]) -> list[datetime]:
+    """The times of the user's newest searches in these times, newest first."""
+    columns = people_searches.c
+    after, until = times
+    mine = (columns.actor == actor, columns.at > after, columns.at <= until)
+    query = select(columns.at).where(*mine).order_by(columns.at.desc()).limit(MOST_READ)
+    return list(tx.execute(query).scalars())
+
+
 def find_search(tx: Tx, number: str) -> KeptSearch | None:
     """The search with this number."""
     columns = people_searches.c

@@ -38,8 +38,10 @@ people_searches = sa.Table(
     metadata,
     *key(Id, "id"),
     *required(sa.String(64), "number", unique=True),
+    *required(sa.String(64), "actor"),
     *required(Id, "session_id", "account_id"),
     *required(sa.Text(), "member_ids"),
     *optional(words(Truncation, 16), "truncated"),
     *required(UtcTime(), "at"),
+    sa.Index("ix_people_searches_actor_at", "actor", "at"),
 )

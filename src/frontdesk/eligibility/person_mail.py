@@ -27,9 +27,9 @@ def resend(tx: Tx, reach: Reach, member_id: int, requester: Requester) -> None:
 def unblock_and_resend(
     tx: Tx, reach: Reach, member_id: int, requester: Requester, *, lift_within: Reach
 ) -> None:
-    """Lift a bounce of the member's present address, and send the invitation again unless it is in
-    line already. `lift_within`: EVERY for support; an account lifts only what its own mail has
-    caused.
+    """Lift a bounce of the member's present address, and send the invitation again, unless it is in
+    line already or there is none. `lift_within`: EVERY for support; an account lifts only what its
+    own mail has caused.
 
     Raises as `unsuppress` and `resend` do; then neither has happened.
     """
@@ -40,7 +40,8 @@ def unblock_and_resend(
     audit.record_action(
         tx, requester, "suppression.removed", member["account_id"], member["id"], count=1
     )
-    if _invitation_of(tx, reach, member["id"]).state in RESENDABLE:
+    invitations = find_of_members(tx, [member["id"]])
+    if any(each.state in RESENDABLE for each in invitations):
         resend(tx, reach, member["id"], requester)
 
 

@@ -121,6 +121,7 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
         id=["id", "session_id", "account_id", "member_ids"],
         fact=["truncated"],
         proof=["number"],
+        reference=["actor"],
         time=["at"],
     ),
     "distinct_members": _columns(id=["lower_id", "higher_id", "account_id"]),
