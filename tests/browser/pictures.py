@@ -4,6 +4,7 @@ They are taken from a new demo, whose database is deleted afterwards.
 """
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -40,7 +41,43 @@ class Picture:
     scheme: Scheme = "light"
 
 
+def _as(role: str, path: str, link: str = "") -> Steps:
+    """Sign in with the demo's log-in of this role, go to a path, and follow the first link with this
+    text.
+    """
+
+    def steps(page: Page, printed: str) -> None:
+        email = f"{role}@demo.example"
+        [password] = re.findall(rf"{re.escape(email)}\s+(\S+)", printed)
+        page.get_by_label("E-mail").fill(email)
+        page.get_by_label("Password").fill(password)
+        page.get_by_role("button", name="Sign in").click()
+        page.goto(path)
+        if link:
+            page.get_by_role("link", name=link).first.click()
+
+    return steps
+
+
+_ACCOUNT = "/console/accounts/1"
+
 PICTURES: list[Picture] = [
+    Picture(name="console-sign-in", path="/console/sign-in"),
+    Picture(name="console-files", path="/console", steps=_as("editor", f"{_ACCOUNT}/files")),
+    Picture(
+        name="console-held",
+        path="/console",
+        steps=_as("approver", f"{_ACCOUNT}/files?state=held", "nightly"),
+    ),
+    Picture(name="console-person", path="/console", steps=_as("support", f"{_ACCOUNT}/people/1")),
+    Picture(name="console-now", path="/console", steps=_as("viewer", f"{_ACCOUNT}/now")),
+    Picture(
+        name="console-now-telephone",
+        path="/console",
+        steps=_as("viewer", f"{_ACCOUNT}/now"),
+        width=TELEPHONE,
+        scheme="dark",
+    ),
     Picture(name="documentation", path="/docs/first-call"),
     Picture(
         name="documentation-telephone", path="/docs/first-call", width=TELEPHONE, scheme="dark"

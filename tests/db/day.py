@@ -30,7 +30,7 @@ from frontdesk.disclosures import (
 )
 from frontdesk.disclosures.looks import LAST
 from frontdesk.disclosures.model import CheckedField, FileNames, Holder, Opening, OpeningReason
-from frontdesk.disclosures.person import view_person
+from frontdesk.disclosures.person import Viewer, view_person
 from frontdesk.eligibility import derive_due, enrol
 from frontdesk.eligibility.people import (
     call_distinct,
