@@ -205,15 +205,16 @@ def test_a_row_with_a_stray_quotation_mark_may_be_of_an_omitted_member(desk: Des
 @ON_SQLITE
 @pytest.mark.parametrize("name", ["first_name", "last_name"])
 def test_a_refused_row_with_half_a_name_may_be_of_an_omitted_member(desk: Desk, name: str) -> None:
-    desk.load(csv_of(map(row, range(20))))
-    half = row(17, external_id="NEW", member_id="NEW") | {name: ""}
-    held = desk.load(csv_of([*map(row, range(17)), half]), full=True)
+    rows = [row(n, dob=f"1980-01-{n + 1:02}") for n in range(20)]
+    desk.load(csv_of(rows))
+    half = rows[17] | {"external_id": "NEW", "member_id": "NEW", name: ""}
+    held = desk.load(csv_of([*rows[:17], half]), full=True)
     assert (held.state, (held.problem or {})["code"]) == ("held", "too_many_ends")
 
 
 @ON_SQLITE
 def test_rows_that_two_stray_quotation_marks_have_swallowed_may_be_omitted(desk: Desk) -> None:
-    whole = csv_of(map(row, range(20)))
+    whole = csv_of(row(n, dob=f"1980-01-{n + 1:02}") for n in range(20))
     desk.load(whole)
     torn = whole.replace(b"Sample 13,", b'"Sample 13,').replace(b"Sample 16,", b'Sample 16",')
     held = desk.load(torn, full=True)
