@@ -10,7 +10,7 @@ import pytest
 from frontdesk.clock import AccountDay
 from frontdesk.db import Database
 from frontdesk.eligibility import covered, find_members, search
-from frontdesk.eligibility.covered import CoveredPerson, MemberChange, cover, mask_email
+from frontdesk.eligibility.covered import CoveredPerson, cover, mask_email
 from frontdesk.eligibility.people import call_distinct, lock_pair
 from frontdesk.eligibility.search import (
     ByBirthDate,
@@ -181,8 +181,12 @@ def test_a_covered_person_shows_no_name_and_no_birth_date(finder: Finder, db: Da
         is_eligible=True,
         first_day="2026-01-01",
         last_day=None,
-        last_change=MemberChange(NOW, finder.customer.client_id),
+        last_change=shown.last_change,
     )
+    change = shown.last_change
+    assert change is not None
+    assert (change.at, change.client) == (NOW, finder.customer.client_id)
+    assert (change.outcome, "last_name" in change.fields) == ("created", True)
     for hidden in (marker, "01-11", "02134", "9999999999", "M-000007"):
         assert hidden.lower() not in str(shown).lower()
 
