@@ -344,6 +344,13 @@ class Config:
         return self.base_url.partition("://")[2].partition("/")[0].partition(":")[0].strip("[]")
 
     @property
+    def sends_mail(self) -> bool:
+        """Whether mails leave, or are caught: without a relay a sandbox catches them, and production
+        sends none.
+        """
+        return self.smtp_url is not None or self.environment is not Environment.PRODUCTION
+
+    @property
     def console_origin(self) -> str:
         """Scheme, host and port under which browsers reach the console: those of `console_url`, else
         of `base_url`.

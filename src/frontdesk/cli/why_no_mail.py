@@ -7,7 +7,6 @@ from frontdesk import codes
 from frontdesk.cli.output import settings
 from frontdesk.clock import system_clock
 from frontdesk.codes.mail import MailRemedy
-from frontdesk.config import Environment
 from frontdesk.db import Tx
 from frontdesk.eligibility.mailed import mailed_member
 from frontdesk.eligibility.people import Values
@@ -38,10 +37,8 @@ _COMMANDS = {
 def ask_why(tx: Tx, member: Values) -> WhyNoMail:
     """Why the member got no mail, for an operator, who sees what the mails of all accounts did."""
     now = system_clock()
-    config = settings()
-    has_relay = config.smtp_url is not None or config.environment is not Environment.PRODUCTION
     of_member = mailed_member(tx, member, now=now)
-    return why_no_mail(tx, EVERY, of_member, has_relay=has_relay, now=now)
+    return why_no_mail(tx, EVERY, of_member, has_relay=settings().sends_mail, now=now)
 
 
 def sentence_of(why: WhyNoMail, *, is_gone: bool) -> str:

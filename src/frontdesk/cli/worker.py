@@ -13,7 +13,7 @@ from frontdesk import PROGRAM
 from frontdesk.cli.command_group import migrated_database
 from frontdesk.cli.options import option
 from frontdesk.cli.output import settings
-from frontdesk.config import Config, Environment
+from frontdesk.config import Config
 from frontdesk.db import Database
 from frontdesk.db.notifications import WorkListener
 from frontdesk.installation import run_options
@@ -99,7 +99,7 @@ def worker(
 
 def _delivery(config: Config, db: Database, options: WorkerOptions) -> DeliveryWorker | None:
     """The worker that delivers invitations; None, with a sentence, where no relay is named."""
-    if config.environment is Environment.PRODUCTION and config.smtp_url is None:
+    if not config.sends_mail:
         typer.echo("Invitations are not delivered: FRONTDESK_SMTP_URL names no relay.", err=True)
         return None
     return DeliveryWorker(config, db, make_mailer(config, db), options)

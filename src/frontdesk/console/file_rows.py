@@ -163,9 +163,7 @@ def _address(visit: Visit, selection: ReportFilter, after: ReportCursor) -> str:
 
 
 def _names_of(visit: Visit) -> FileNames:
-    if visit.session is None:
-        raise LookupError("names are opened by signed-in users")
-    return FileNames(_key_of(visit).id, visit.session.id)
+    return FileNames(_key_of(visit).id, visit.own_session.id)
 
 
 def _key_of(visit: Visit) -> FileKey:

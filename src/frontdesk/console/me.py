@@ -8,8 +8,10 @@ from frontdesk.console import frame
 from frontdesk.console import sign_in_pages as pages
 from frontdesk.console.door import Pages, Who
 from frontdesk.console.visit import Visit
+from frontdesk.db import Tx
 from frontdesk.errors import Invalid
 from frontdesk.users import directory, factors, sessions
+from frontdesk.users.model import Session
 from frontdesk.web.response import Response
 
 PAGES = Pages()
@@ -28,8 +30,12 @@ async def _page(
     visit: Visit, *, message: str = "", typed: Mapping[str, str] | None = None, status: int = 200
 ) -> Response:
     user_id = visit.user.id
-    own = await visit.app.ask(lambda tx: sessions.list_sessions(tx, user_id, now=visit.now))
-    codes_left = await visit.app.ask(lambda tx: factors.count_recovery_codes(tx, user_id))
+
+    def read(tx: Tx) -> tuple[list[Session], int]:
+        own = sessions.list_sessions(tx, user_id, now=visit.now)
+        return own, factors.count_recovery_codes(tx, user_id)
+
+    own, codes_left = await visit.app.ask(read)
     return frame.show(
         visit,
         "You",
@@ -91,22 +97,16 @@ async def end_session(visit: Visit) -> Response:
 @PAGES.post("/console/me/recovery-codes", for_=Who.USER)
 async def renew_recovery_codes(visit: Visit) -> Response:
     """Ten new recovery codes, in this answer only."""
-    session = visit.session
-    if session is None:
-        return frame.go_to(ME)
+    session = visit.own_session
     requester = visit.requester
     codes = await visit.app.write(lambda tx: sessions.renew_recovery_codes(tx, session, requester))
-    return frame.show(
-        visit, "Your recovery codes", "recovery_codes.html", recovery_codes=codes, after=ME
-    )
+    return pages.recovery_codes_page(visit, codes, after=ME)
 
 
 @PAGES.post("/console/me/factor/begin", for_=Who.USER)
 async def begin_factor(visit: Visit) -> Response:
     """Begin to set up another second factor."""
-    session = visit.session
-    if session is None:
-        return frame.go_to(ME)
+    session = visit.own_session
     sessions.refuse_unless_fresh(session, now=visit.now)
     requester = visit.requester
     await visit.app.write(lambda tx: factors.offer_factor(tx, session, requester))
@@ -130,17 +130,8 @@ async def change_factor(visit: Visit) -> Response:
     )
     if signed_in is None:
         return await _factor_page(visit, message="This code is not right.", status=422)
-    headers = pages.session_cookies(visit, signed_in)
-    visit.session = signed_in.session
-    visit.secret = signed_in.secret
-    return frame.show(
-        visit,
-        "Your recovery codes",
-        "recovery_codes.html",
-        headers=headers,
-        recovery_codes=signed_in.recovery_codes,
-        after=ME,
-    )
+    headers = pages.take_session(visit, signed_in)
+    return pages.recovery_codes_page(visit, signed_in.recovery_codes, *headers, after=ME)
 
 
 async def _factor_page(visit: Visit, *, message: str = "", status: int = 200) -> Response:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
-from frontdesk.config import Environment
 from frontdesk.console import frame
 from frontdesk.console.actors import names_of
 from frontdesk.console.door import Pages
@@ -72,7 +71,7 @@ async def search(visit: Visit) -> Response:
     """Find people. What was typed is in no address: the session keeps who was found, under a number
     of its own.
     """
-    session_id = _session_id(visit)
+    session_id = visit.own_session.id
     try:
         by = _find_by(visit)
         searched = await visit.app.write(
@@ -112,7 +111,7 @@ def _find_by(visit: Visit) -> FindBy:
 async def show_found(visit: Visit) -> Response:
     """Show the people of a search of this session."""
     number = visit.request.path_parameters["number"]
-    holder = Holder(visit.user.actor, _session_id(visit))
+    holder = Holder(visit.user.actor, visit.own_session.id)
     found = await visit.app.ask(
         lambda tx: find_search(tx, visit.reach, holder, number, now=visit.now)
     )
@@ -129,10 +128,7 @@ async def show_person(visit: Visit) -> Response:
 async def _person_page(visit: Visit, *, status: int = 200, **said: Any) -> Response:
     """`said`: what the page says of the last form: `message`, `checked`."""
     member_id = visit.id_of("member_id", of="eligible member")
-    config = visit.app.config
-    has_relay = config.smtp_url is not None or config.environment is not Environment.PRODUCTION
-
-    viewer = Viewer(_session_id(visit), _mail_reach(visit), has_relay)
+    viewer = Viewer(visit.own_session.id, _mail_reach(visit), visit.app.config.sends_mail)
 
     # A view of an open record is recorded, in the transaction that reads it.
     def read(tx: Tx) -> tuple[PersonView, Mapping[str, str]]:
@@ -182,14 +178,13 @@ async def check(visit: Visit) -> Response:
 @PAGES.post(_PERSON + "/open", for_=Right.RECORD_OPEN)
 async def open_person(visit: Visit) -> Response:
     """Open the record in this session, for 15 minutes, for a reason and a case."""
-    session = visit.session
     try:
         opening = Opening(
             visit.id_of("member_id", of="eligible member"),
             visit.form.word("reason", OpeningReason),
             visit.form.text("case"),
-            _session_id(visit),
-            has_fresh_factor=session is not None and session.is_fresh(visit.now),
+            visit.own_session.id,
+            has_fresh_factor=visit.own_session.is_fresh(visit.now),
         )
         opened = await visit.app.write(
             lambda tx: open_record(tx, visit.requester, visit.reach, opening)
@@ -247,12 +242,6 @@ def _mail_reach(visit: Visit) -> Reach:
 
 def _path(visit: Visit, member_id: int) -> str:
     return f"/console/accounts/{visit.account}/people/{member_id}"
-
-
-def _session_id(visit: Visit) -> int:
-    if visit.session is None:
-        raise LookupError("this page is shown to signed-in users only")
-    return visit.session.id
 
 
 def _said(error: FrontdeskError) -> str:

@@ -75,12 +75,9 @@ async def _welcome(visit: Visit, signed_in: SignedIn, carried: pages.Carried | N
     form that the ended session had sent.
     """
     await _end_former(visit)
-    headers = pages.session_cookies(visit, signed_in)
     if carried is not None and carried.user_id == str(signed_in.session.user.id):
-        visit.session = signed_in.session
-        visit.secret = signed_in.secret
-        return pages.resume_page(visit, carried, *headers)
-    return frame.go_to(pages.path_after(visit), *headers)
+        return pages.resume_page(visit, carried, *pages.take_session(visit, signed_in))
+    return frame.go_to(pages.path_after(visit), *pages.session_cookies(visit, signed_in))
 
 
 async def _end_former(visit: Visit) -> None:
@@ -148,17 +145,9 @@ async def take_set_up(visit: Visit) -> Response:
         return pages.sign_in_page(visit, message=_ENDED, status=401)
     if signed_in is None:
         return await _set_up_page(visit, message=_WRONG_CODE, status=401)
-    headers = pages.session_cookies(visit, signed_in)
-    visit.session = signed_in.session
-    visit.secret = signed_in.secret
-    return frame.show(
-        visit,
-        "Your recovery codes",
-        "recovery_codes.html",
-        headers=headers,
-        recovery_codes=signed_in.recovery_codes,
-        after=pages.path_after(visit),
-    )
+    headers = pages.take_session(visit, signed_in)
+    codes = signed_in.recovery_codes
+    return pages.recovery_codes_page(visit, codes, *headers, after=pages.path_after(visit))
 
 
 async def _set_up_page(visit: Visit, *, message: str = "", status: int = 200) -> Response:
@@ -305,14 +294,12 @@ def _confirm_page(visit: Visit, *, message: str = "", status: int = 200) -> Resp
 @PAGES.post("/console/sign-out", for_=Who.USER)
 async def sign_out(visit: Visit) -> Response:
     """End the session; the browser forgets its pages."""
-    session = visit.session
-    if session is not None:
-        requester = visit.requester
-        user_id = session.user.id
-        with suppress(NotFound):  # a second press of the button
-            await visit.app.write(
-                lambda tx: sessions.end_session(tx, user_id, session.id, requester)
-            )
+    session = visit.own_session
+    requester = visit.requester
+    with suppress(NotFound):  # a second press of the button
+        await visit.app.write(
+            lambda tx: sessions.end_session(tx, session.user.id, session.id, requester)
+        )
     cookie = cookies.drop_cookie(visit.app.config, cookies.SESSION)
     return frame.go_to(pages.SIGN_IN, cookie, _CLEAR)
 

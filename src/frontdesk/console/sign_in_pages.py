@@ -3,7 +3,7 @@ that was sent when its session had ended.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -180,6 +180,27 @@ def session_cookies(visit: Visit, signed_in: SignedIn) -> tuple[Header, ...]:
         ),
         cookies.drop_cookie(config, cookies.ATTEMPT),
         cookies.drop_cookie(config, cookies.FORM),
+    )
+
+
+def take_session(visit: Visit, signed_in: SignedIn) -> tuple[Header, ...]:
+    """Show this answer as a page of the new session; returns its cookies."""
+    visit.session = signed_in.session
+    visit.secret = signed_in.secret
+    return session_cookies(visit, signed_in)
+
+
+def recovery_codes_page(
+    visit: Visit, codes: Sequence[str], *headers: Header, after: str
+) -> Response:
+    """New recovery codes, which are shown in this answer only."""
+    return frame.show(
+        visit,
+        "Your recovery codes",
+        "recovery_codes.html",
+        headers=headers,
+        recovery_codes=codes,
+        after=after,
     )
 
 

@@ -72,11 +72,16 @@ class Visit:
     form: Form = field(default_factory=Form)
 
     @property
-    def user(self) -> User:
-        """Who asks, on a page for signed-in users."""
+    def own_session(self) -> Session:
+        """The session, on a page for signed-in users."""
         if self.session is None:
             raise LookupError("this page is shown before the sign-in")
-        return self.session.user
+        return self.session
+
+    @property
+    def user(self) -> User:
+        """The user of the session, on a page for signed-in users."""
+        return self.own_session.user
 
     @property
     def reach(self) -> Reach:
