@@ -25,7 +25,7 @@ from frontdesk.audit import Requester
 from frontdesk.clock import system_clock
 from frontdesk.config import Uniqueness, read_config
 from frontdesk.console.cookies import SESSION, cookie_name
-from frontdesk.db import Database, open_database
+from frontdesk.db import open_database
 from frontdesk.files.claims import RunOptions
 from frontdesk.files.run import run_next
 from frontdesk.installation import build_asgi
@@ -34,7 +34,6 @@ from frontdesk.users.model import ACCOUNT_ROLES, NewUser, Role, Visitor
 from frontdesk.users.sessions import open_session
 from frontdesk.web.telemetry import Telemetry
 from tests.console.browsing import Browser
-from tests.factories import Customer
 from tests.population import analyze, copy_files, copy_members, fill_trail, spread_birth_dates
 
 HELD_FOR = 200  # people who would lose access
