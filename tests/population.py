@@ -127,7 +127,7 @@ def fill_trail(db: Database, customer: Customer, *, entries: int, until: datetim
         "actor": f"CASE n % 100 WHEN 0 THEN 'user:1' ELSE '{customer.client_id}' END",
         "action": "CASE n % 100 WHEN 0 THEN 'member.read' WHEN 1 THEN 'file.received' "
         "ELSE 'eligibility.updated' END",
-        "subject_id": "CASE n % 100 WHEN 1 THEN n % 1000 ELSE n * 7919 % 1000000 END + 1",
+        "subject_id": "CASE n % 100 WHEN 1 THEN n % 1000 ELSE CAST(n AS bigint) * 7919 % 1000000 END + 1",
         "request_id": "'request-' || n",
     }
     for start in range(1, entries + 1, 4 * STEP):
