@@ -1,11 +1,23 @@
 """Every page of the console. What is not here is "not found"."""
 
-from frontdesk.console import file, file_rows, files, home, me, now, people, sign_in
+from frontdesk.console import (
+    file,
+    file_rows,
+    files,
+    home,
+    me,
+    now,
+    people,
+    sign_in,
+    upload_plan,
+    uploads,
+)
 from frontdesk.console.door import pages_of_forms
 
 PLACES = (
     *(sign_in.PAGES, me.PAGES),
     *(files.PAGES, file.PAGES, file_rows.PAGES),
+    *(uploads.PAGES, upload_plan.PAGES),
     *(people.PAGES, now.PAGES),
     home.PAGES,
 )

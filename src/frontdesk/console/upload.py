@@ -1,0 +1,95 @@
+"""What the pages of one upload share: the draft that the path names, the version that a form has seen,
+the steps and where the draft stands, and what a page says when another window was faster.
+"""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from frontdesk.console.file_words import StateWords
+from frontdesk.console.visit import Visit
+from frontdesk.db import Tx
+from frontdesk.files.drafts.steps import DraftKey, get_draft
+from frontdesk.files.model import Draft, DraftState, WrongState
+from frontdesk.web.problems import PROBLEMS
+
+UPLOADS = "/console/accounts/{account_id}/uploads"
+UPLOAD = UPLOADS + "/{draft_id}"
+_LARGEST_VERSION = 2**31 - 1
+
+
+class Step(StrEnum):
+    """A step of an upload after its file was stored, in their order; the last part of its address."""
+
+    PLAN = "plan"
+    COLUMNS = "columns"
+    DRY_RUN = "dry-run"
+    APPLY = "apply"
+
+
+class Said(NamedTuple):
+    """What a page says of the form that led to it, and the status of the answer."""
+
+    message: str = ""
+    status: int = 200
+
+
+def draft_of(tx: Tx, visit: Visit) -> Draft:
+    """The draft that the path names: open or applied. Raises NotFound, also for another account's."""
+    return get_draft(tx, _id_of(visit), visit.reach, now=visit.now)
+
+
+def key_of(visit: Visit) -> DraftKey:
+    """The draft of the path, and the version in the form's field `version`: what the page has shown. A
+    version that can't be one is that of no draft, so that the step raises DraftChanged.
+    """
+    text = visit.form.text("version", longest=20)
+    is_number = text.isascii() and text.isdecimal() and int(text) <= _LARGEST_VERSION
+    return DraftKey(_id_of(visit), int(text) if is_number else 0)
+
+
+def overtaken(error: WrongState) -> Said:
+    """What the page of the draft, as it is now, says of a step that was not done: another window was
+    faster (DraftChanged), or the draft's state does not allow the step.
+    """
+    return Said(error.detail, PROBLEMS[error.kind].status)
+
+
+def path_of(draft: Draft, step: Step | None = None) -> str:
+    """The address of the upload, or of one of its steps."""
+    path = UPLOAD.format(account_id=draft.account_id, draft_id=draft.id)
+    return path if step is None else f"{path}/{step.value}"
+
+
+def step_of(draft: Draft) -> Step:
+    """The step at which an open draft stands: the first that has not been taken."""
+    if draft.plan_id is None or draft.mode is None:
+        return Step.PLAN
+    return Step.COLUMNS if draft.mapping is None else Step.DRY_RUN
+
+
+def way_on(draft: Draft) -> str:
+    """The address at which the upload goes on; the page of its file once it was applied."""
+    if draft.state is DraftState.APPLIED:
+        return f"/console/accounts/{draft.account_id}/files/{draft.file_id}"
+    return path_of(draft, step_of(draft))
+
+
+def draft_words(draft: Draft) -> StateWords:
+    """What an open draft waits for, in a list."""
+    step = step_of(draft)
+    if step is Step.PLAN:
+        words = "say its plan"
+    elif step is Step.COLUMNS:
+        questions = len((draft.suggestion or {}).get("questions", ()))
+        words = _open_questions(questions) if questions else "look at its columns"
+    else:
+        words = "start the dry run" if draft.dry_run_id is None else "look at the dry run"
+    return StateWords("draft", f"Draft: {words}")
+
+
+def _open_questions(number: int) -> str:
+    return "1 question is open" if number == 1 else f"{number} questions are open"
+
+
+def _id_of(visit: Visit) -> int:
+    return visit.id_of("draft_id", of="eligibility file")
