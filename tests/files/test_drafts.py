@@ -220,27 +220,37 @@ def test_a_suggestion_is_made_of_the_stored_rows_and_kept_with_the_draft(desk: D
         if window.upload.write(content[start : start + 100_000]):
             window.upload.flush()
     window.finish()
-    key = DraftKey(window.draft.id, window.draft.version)
-    today = "2026-11-22"
-    draft = steps.suggest(desk.db, key, EVERY, window.by(), today=today)
+    draft = suggest(window)
     assert draft.suggestion is not None
     assert draft.suggestion["rows"] == 1000
     columns = {each["column"]: each for each in draft.suggestion["columns"]}
     assert columns["Employee ID"]["fields"] == ["external_id"]
-    window.draft = draft
     window.decide(mapping=draft.suggestion["mapping"])
-    with pytest.raises(DraftChanged):
-        steps.suggest(desk.db, key, EVERY, window.by(), today=today)
+    assert suggest(window).suggestion == draft.suggestion
 
 
-def test_a_suggestion_that_was_overtaken_while_it_was_made_is_not_kept(desk: Desk) -> None:
+def test_a_suggestion_is_no_step_and_made_once(desk: Desk, clock: SetClock) -> None:
     window = Window(desk).finish()
-    key = DraftKey(window.draft.id, window.draft.version)
+    made: list[int] = []
 
     def make(*_: Any, **__: Any) -> dict[str, Any]:
-        window.decide()
+        made.append(1)
+        window.decide()  # in another window, while it is made
         return {"rows": 1}
 
-    with pytest.raises(DraftChanged):
-        steps.suggest(desk.db, key, EVERY, window.by(), today="2026-11-22", make=make)
-    assert window.look().suggestion is None
+    clock.advance(60)
+    draft = suggest(window, make=make)
+    assert (draft.suggestion, draft.mapping) == ({"rows": 1}, MAPPING)
+    assert (draft.version, draft.changed_at) == (window.draft.version, window.draft.changed_at)
+    assert suggest(window, make=make) == draft
+    assert len(made) == 1
+    desk.work(window.step(steps.dry_run))
+    window.step(steps.apply)
+    with pytest.raises(WrongState, match="applied"):
+        suggest(window, make=make)
+
+
+def suggest(window: Window, **more: Any) -> Draft:
+    desk = window.desk
+    now = desk.clock()
+    return steps.suggest(desk.db, window.draft.id, EVERY, now=now, today="2026-11-22", **more)

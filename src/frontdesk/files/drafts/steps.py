@@ -166,22 +166,32 @@ def set_plan_and_mode(
 
 def suggest(
     db: Database,
-    key: DraftKey,
+    draft_id: int,
     reach: Reach,
-    requester: Requester,
     *,
+    now: datetime,
     today: str,
     make: Suggest = suggest_apart,
 ) -> model.Draft:
-    """The draft with a suggestion of a mapping, made of its first rows by a process apart: up to 8 s,
-    so only a thread may call it. Raises NotFound, DraftChanged, WrongState, Unreadable, Unavailable.
+    """The draft with a suggestion of a mapping, made once of its first rows by a process apart: up to
+    8 s, so only a thread may call it. Raises NotFound, WrongState, Unreadable, Unavailable.
+
+    It is no step: the content never changes, so the suggestion overtakes no other window, and the
+    draft lives no longer for it.
     """
-    draft = db.ask(lambda tx: _open_draft(tx, key, reach, requester.now))
+    draft = db.ask(lambda tx: _unapplied_draft(tx, draft_id, reach, now))
+    if draft.suggestion is not None:
+        return draft
     with TemporaryFile() as kept:
         is_cut = _copy_start(db, draft, kept)
         options: dict[str, Any] = {"format": draft.format, "encoding": draft.encoding}
         suggestion = make(kept, is_cut=is_cut, today=today, **options)
-    return write_alone(db, partial(_change, key=key, now=requester.now, suggestion=suggestion))
+
+    def keep(tx: Tx) -> model.Draft:
+        _unapplied_draft(tx, draft_id, reach, now)
+        return store.keep_suggestion(tx, draft_id, suggestion)
+
+    return write_alone(db, keep)
 
 
 def _copy_start(db: Database, draft: model.Draft, kept: IO[bytes]) -> bool:
@@ -299,11 +309,17 @@ def _is_alive(draft: model.Draft, now: datetime) -> bool:
 
 def _open_draft(tx: Tx, key: DraftKey, reach: Reach, now: datetime) -> model.Draft:
     """The draft, which may be changed. Raises NotFound, WrongState, DraftChanged."""
-    draft = get_draft(tx, key.id, reach, now=now)
-    if draft.state is model.DraftState.APPLIED:
-        raise model.WrongState(f"The upload was applied, as file {draft.file_id}.")
+    draft = _unapplied_draft(tx, key.id, reach, now)
     if draft.version != key.version:
         raise _changed()
+    return draft
+
+
+def _unapplied_draft(tx: Tx, draft_id: int, reach: Reach, now: datetime) -> model.Draft:
+    """Raises NotFound, WrongState."""
+    draft = get_draft(tx, draft_id, reach, now=now)
+    if draft.state is model.DraftState.APPLIED:
+        raise model.WrongState(f"The upload was applied, as file {draft.file_id}.")
     return draft
 
 
