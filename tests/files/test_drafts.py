@@ -8,6 +8,7 @@ import pytest
 
 from frontdesk import usage
 from frontdesk.errors import Invalid, NotFound, RateLimited
+from frontdesk.files import actions
 from frontdesk.files.drafts import steps, unfinished_drafts
 from frontdesk.files.drafts.steps import DraftKey, DraftUpload, NewDraft
 from frontdesk.files.model import Draft, DraftChanged, EligibilityFile, TooManyBytes, WrongState
@@ -105,6 +106,31 @@ def test_nothing_is_applied_without_plan_mode_mapping_and_the_dry_run_of_them(de
     assert failed.state == "failed"
     with pytest.raises(WrongState, match="dry run"):
         window.step(steps.apply)
+
+
+def test_a_step_that_makes_the_dry_run_worthless_ends_it(desk: Desk) -> None:
+    window = Window(desk).finish().decide()
+    for take, more in (
+        (steps.set_mapping, {"mapping": MAPPING}),
+        (
+            steps.set_plan_and_mode,
+            {"plan_id": desk.customer.plan_ids[0], "mode": FileMode.FULL},
+        ),
+    ):
+        waiting = window.step(steps.dry_run)
+        window.step(take, **more)
+        assert desk.reread(waiting).state == "cancelled"
+        assert window.draft.dry_run_id is None
+
+
+def test_an_accounts_dry_runs_count_among_its_files(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(actions, "MOST_FILES", 1)
+    window = Window(desk).finish().decide()
+    desk.hand_in(csv_of([row(1)]))
+    with pytest.raises(RateLimited, match="files that wait or run"):
+        window.step(steps.dry_run)
 
 
 def test_the_applied_file_meets_the_brakes_and_keeps_its_content_while_it_is_held(

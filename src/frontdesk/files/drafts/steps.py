@@ -28,7 +28,14 @@ from frontdesk.db.engine import write_alone
 from frontdesk.errors import Fault, Invalid, NotFound, RateLimited
 from frontdesk.files import model
 from frontdesk.files import store as files_store
-from frontdesk.files.actions import FILE_NAME_LENGTH, MOST_BYTES, PART_BYTES, RETRY_AFTER_SECONDS
+from frontdesk.files.actions import (
+    FILE_NAME_LENGTH,
+    MOST_BYTES,
+    PART_BYTES,
+    RETRY_AFTER_SECONDS,
+    cancel_file,
+    refuse_too_many_files,
+)
 from frontdesk.files.drafts import store
 from frontdesk.formats.model import FileMode, Format
 from frontdesk.formats.source import detect_content
@@ -161,6 +168,7 @@ def set_plan_and_mode(
     """
     draft = _open_draft(tx, key, reach, requester.now)
     get_plan(tx, Reach.of(draft.account_id), plan_id)
+    _end_dry_run(tx, draft, requester)
     return _change(tx, key, requester.now, plan_id=plan_id, mode=mode, dry_run_id=None)
 
 
@@ -220,9 +228,18 @@ def set_mapping(
     """Say how the file is read. Raises NotFound, DraftChanged, WrongState; Invalid with the faults of
     the mapping, also for a question that is open.
     """
-    _open_draft(tx, key, reach, requester.now)
+    draft = _open_draft(tx, key, reach, requester.now)
     parse_mapping(mapping)
+    _end_dry_run(tx, draft, requester)
     return _change(tx, key, requester.now, mapping=mapping, dry_run_id=None)
+
+
+def _end_dry_run(tx: Tx, draft: model.Draft, requester: Requester) -> None:
+    """Cancel the dry run of the former plan, mode and mapping, if it is under way."""
+    if draft.dry_run_id is not None:
+        file = files_store.find_file(tx, draft.dry_run_id, lock=True)
+        if file is not None and file.state in files_store.UNFINISHED:
+            cancel_file(tx, model.FileKey(file.id, Reach.of(draft.account_id)), requester)
 
 
 def dry_run(
@@ -259,8 +276,9 @@ def apply(
 def _make_file(
     tx: Tx, draft: model.Draft, requester: Requester, *, dry_run: bool
 ) -> model.EligibilityFile:
-    """Raises WrongState for a draft that lacks a step, Suspended."""
+    """Raises WrongState for a draft that lacks a step, Suspended, RateLimited."""
     refuse_unless_active(tx, draft.account_id)
+    refuse_too_many_files(tx, draft.account_id)
     if draft.plan_id is None or draft.mode is None:
         raise model.WrongState("Say the plan first, and whether the file lists everyone in it.")
     if draft.mapping is None:
