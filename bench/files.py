@@ -34,8 +34,9 @@ from frontdesk.audit import Requester
 from frontdesk.clock import system_clock
 from frontdesk.config import Uniqueness, read_config
 from frontdesk.db import Database, open_database
-from frontdesk.files.actions import PART_BYTES, Upload, begin_file, get_file
+from frontdesk.files.actions import Upload, begin_file, get_file
 from frontdesk.files.claims import RunOptions
+from frontdesk.files.content import PART_BYTES
 from frontdesk.files.model import EligibilityFile, FileKey, FileState, NewFile
 from frontdesk.files.run import run_next
 from frontdesk.formats.model import FileMode, Format

@@ -52,7 +52,8 @@ from frontdesk.config import Config
 from frontdesk.db import Database, Tx
 from frontdesk.errors import FrontdeskError, Invalid, Unavailable
 from frontdesk.files import actions, get_file_settings, list_mappings, model, set_file_settings
-from frontdesk.files.actions import DEFAULT_NAME, PART_BYTES, get_file
+from frontdesk.files.actions import DEFAULT_NAME, get_file
+from frontdesk.files.content import PART_BYTES
 from frontdesk.files.report import ReportFilter, read_report
 from frontdesk.files.run import run_next
 from frontdesk.formats.model import SEARCHED_ROWS, FileMode, Format

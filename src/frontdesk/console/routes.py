@@ -1,11 +1,23 @@
 """Every page of the console. What is not here is "not found"."""
 
-from frontdesk.console import file, file_rows, files, home, me, now, people, sign_in
+from frontdesk.console import (
+    file,
+    file_rows,
+    files,
+    home,
+    me,
+    now,
+    people,
+    sign_in,
+    upload_columns,
+    upload_dry_run,
+)
 from frontdesk.console.door import pages_of_forms
 
 PLACES = (
     *(sign_in.PAGES, me.PAGES),
     *(files.PAGES, file.PAGES, file_rows.PAGES),
+    *(upload_columns.PAGES, upload_dry_run.PAGES),
     *(people.PAGES, now.PAGES),
     home.PAGES,
 )

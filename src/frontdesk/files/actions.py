@@ -5,15 +5,13 @@ A file's content is stored in the database in parts, and deleted when the file h
 a copy of its mapping, so a stored mapping may change or be deleted at any time.
 """
 
-import hashlib
 import re
-import zlib
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from frontdesk import audit, codes, idempotency, usage
+from frontdesk import audit, codes, idempotency
 from frontdesk.access.accounts import refuse_unless_active
 from frontdesk.audit import Requester
 from frontdesk.codes import Remedy
@@ -22,16 +20,14 @@ from frontdesk.db.engine import write_alone
 from frontdesk.errors import Fault, Invalid, NotFound, RateLimited
 from frontdesk.files import model, store
 from frontdesk.files.approvers import find_obstacle
+from frontdesk.files.content import MOST_BYTES, ContentUpload
 from frontdesk.formats.model import FileMode
 from frontdesk.idempotency.model import Once
 from frontdesk.mapping.parser import SECTION_834, parse_mapping
 from frontdesk.plans import get_plan
 from frontdesk.reach import Reach
 
-PART_BYTES = 1024 * 1024
-# of an account, that arrive, wait or run
-MOST_FILES = 100
-MOST_BYTES = 4096 * 1024 * 1024
+MOST_FILES = 100  # of an account, that arrive, wait or run
 ABANDONED_AFTER = timedelta(days=1)
 FILE_NAME_LENGTH = 255
 RETRY_AFTER_SECONDS = 60  # until some of the waiting files may have ended
@@ -115,45 +111,28 @@ def _stored_mapping_of(tx: Tx, new: model.NewFile) -> model.StoredMapping | None
     return get_mapping(tx, model.MappingName(new.account_id, new.mapping_name))
 
 
-class Upload:
-    """Stores the content of a file part by part, so that memory stays small. With `is_limited`, the
-    total size of the account's files is limited while the content arrives.
+class Upload(ContentUpload):
+    """Stores the content of a file. With `is_limited`, the total size of the account's files is
+    limited while the content arrives.
     """
 
     def __init__(
         self, db: Database, file: model.EligibilityFile, *, is_limited: bool = False
     ) -> None:
-        self._db = db
+        super().__init__(db, file.account_id)
         self._file = file
         self._is_limited = is_limited
-        self._buffer = bytearray()
-        self._parts = 0
-        self._digest = hashlib.sha256()
-        self.size_bytes = 0
 
-    def write(self, data: bytes) -> bool:
-        """Keep the data in memory. True if it is time to call `flush`."""
-        self._buffer += data
-        self.size_bytes += len(data)
-        return len(self._buffer) >= PART_BYTES
-
-    def flush(self) -> None:
-        """Store the buffered data as one part. Raises TooManyBytes; the upload has to be discarded."""
-        part = bytes(self._buffer)
-        self._buffer.clear()
-        self._digest.update(part)
-        # before the transaction: SQLite's other writers wait for its end
-        packed = zlib.compress(part, 1)
-        usage.count(self._db.engine, self._file.account_id, files=len(part))
-        with self._db.write() as tx:
-            store.insert_part(tx, self._file.id, self._parts, packed)
-            if self._is_limited:
-                store.change_file(tx, self._file.id, size_bytes=self.size_bytes)
-                _, size_bytes = store.find_backlog(tx, self._file.account_id)
-                if size_bytes > MOST_BYTES:
-                    detail = f"The account's files that wait or run may have {MOST_BYTES} bytes together; "
-                    raise model.TooManyBytes(detail + "send this one when some have ended.")
-        self._parts += 1
+    def _store_part(self, tx: Tx, number: int, packed: bytes) -> None:
+        store.insert_part(tx, self._file.id, number, packed)
+        if self._is_limited:
+            store.change_file(tx, self._file.id, size_bytes=self.size_bytes)
+            _, size_bytes = store.find_backlog(tx, self.account_id)
+            if size_bytes > MOST_BYTES:
+                detail = (
+                    f"The account's files that wait or run may have {MOST_BYTES} bytes together; "
+                )
+                raise model.TooManyBytes(detail + "send this one when some have ended.")
 
     def finish(
         self,
@@ -166,15 +145,12 @@ class Upload:
         Raises Invalid: `empty`, `idempotency_key_reused`; AnsweredBefore if an earlier upload had
         the key. Then the upload has to be discarded.
         """
-        if not self.size_bytes:
-            raise Invalid([Fault("body", codes.faults.EMPTY, "must not be empty")])
-        if self._buffer:
-            self.flush()
-        keyed = once(self._digest.hexdigest())
-        return write_alone(self._db, partial(self._finish, requester=requester, once=keyed))
+        sha256 = self._complete()
+        finished = partial(self._finish, requester=requester, sha256=sha256, once=once(sha256))
+        return write_alone(self._db, finished)
 
     def _finish(
-        self, tx: Tx, requester: Requester, once: Once[model.EligibilityFile] | None
+        self, tx: Tx, requester: Requester, sha256: str, once: Once[model.EligibilityFile] | None
     ) -> model.EligibilityFile:
         if once is not None:
             idempotency.refuse_answered(tx, once)
@@ -183,18 +159,14 @@ class Upload:
         size = self.size_bytes
         audit.record_action(tx, requester, "file.received", account_id, file_id, size_bytes=size)
         file = store.change_file(
-            tx,
-            file_id,
-            state=model.FileState.WAITING,
-            size_bytes=size,
-            sha256=self._digest.hexdigest(),
+            tx, file_id, state=model.FileState.WAITING, size_bytes=size, sha256=sha256
         )
         if once is not None:
             idempotency.keep_answers(tx, [(once, file)], now=requester.now)
         return file
 
     def discard(self) -> None:
-        """Delete the file: its content can't become complete, or is stored already."""
+        """Delete the file with its content."""
         delete_content(self._db, self._file.id)
         write_alone(self._db, partial(store.delete_file, file_id=self._file.id))
 

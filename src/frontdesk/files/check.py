@@ -19,8 +19,8 @@ from frontdesk.db import Database, sets
 from frontdesk.eligibility.model import Action
 from frontdesk.eligibility.persons import PERSON_FIELDS, fold_name
 from frontdesk.files import model, store
-from frontdesk.files.actions import PART_BYTES
 from frontdesk.files.claims import FileClaim, GoOn, reading_ahead
+from frontdesk.files.content import PART_BYTES
 from frontdesk.files.drafts import content_part
 from frontdesk.files.families import FamilyRecogniser, KnownRows
 from frontdesk.files.list_day import is_list_of, likely_list_day

@@ -12,7 +12,6 @@ other's steps. What changes the plan, the mode or the mapping asks for another d
 24 h after its last step; its content stays as long as a file has to read it.
 """
 
-import hashlib
 import zlib
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -20,7 +19,7 @@ from functools import partial
 from tempfile import TemporaryFile
 from typing import IO, Any, NamedTuple
 
-from frontdesk import audit, codes, usage
+from frontdesk import audit, codes
 from frontdesk.access.accounts import refuse_unless_active
 from frontdesk.audit import Requester
 from frontdesk.db import Database, Tx
@@ -30,12 +29,11 @@ from frontdesk.files import model
 from frontdesk.files import store as files_store
 from frontdesk.files.actions import (
     FILE_NAME_LENGTH,
-    MOST_BYTES,
-    PART_BYTES,
     RETRY_AFTER_SECONDS,
     cancel_file,
     refuse_too_many_files,
 )
+from frontdesk.files.content import MOST_BYTES, ContentUpload
 from frontdesk.files.drafts import store
 from frontdesk.formats.model import FileMode, Format
 from frontdesk.formats.source import detect_content
@@ -92,55 +90,36 @@ def begin_draft(tx: Tx, new: NewDraft, requester: Requester) -> model.Draft:
     )
 
 
-class DraftUpload:
-    """Stores the content of a draft part by part, so that memory stays small."""
+class DraftUpload(ContentUpload):
+    """Stores the content of a draft. The account's drafts have a limit together."""
 
     def __init__(self, db: Database, draft: model.Draft) -> None:
-        self._db = db
+        super().__init__(db, draft.account_id)
         self._draft = draft
-        self._buffer = bytearray()
-        self._parts = 0
-        self._digest = hashlib.sha256()
-        self.size_bytes = 0
 
-    def write(self, data: bytes) -> bool:
-        """Keep the data in memory. True if it is time to call `flush`."""
-        self._buffer += data
-        self.size_bytes += len(data)
-        return len(self._buffer) >= PART_BYTES
-
-    def flush(self) -> None:
-        """Store the buffered data as one part. Raises TooManyBytes if the account's drafts have too
-        many; the draft has to be discarded then.
-        """
-        part = bytes(self._buffer)
-        self._buffer.clear()
-        self._digest.update(part)
-        packed = zlib.compress(part, 1)  # before the transaction: SQLite has one writer
-        usage.count(self._db.engine, self._draft.account_id, files=len(part))
-        with self._db.write() as tx:
-            store.insert_part(tx, self._draft.id, self._parts, packed, size_bytes=self.size_bytes)
-            _, size_bytes = store.count_drafts(tx, self._draft.account_id)
-            if size_bytes > MOST_BYTES:
-                detail = f"The account's uploads may have {MOST_BYTES} bytes together: discard one."
-                raise model.TooManyBytes(detail)
-        self._parts += 1
+    def _store_part(self, tx: Tx, number: int, packed: bytes) -> None:
+        store.insert_part(tx, self._draft.id, number, packed, size_bytes=self.size_bytes)
+        _, size_bytes = store.count_drafts(tx, self.account_id)
+        if size_bytes > MOST_BYTES:
+            detail = f"The account's uploads may have {MOST_BYTES} bytes together: discard one."
+            raise model.TooManyBytes(detail)
 
     def finish(self, requester: Requester) -> model.Draft:
-        """The content is complete. Raises Invalid: `empty`; then the draft has to be discarded."""
-        if not self.size_bytes:
-            raise Invalid([Fault("body", codes.faults.EMPTY, "must not be empty")])
-        if self._buffer:
-            self.flush()
-        key = DraftKey(self._draft.id, self._draft.version)
+        """The content is complete. Raises Invalid: `empty`, TooManyBytes; then the draft has to be
+        discarded.
+        """
         changed = partial(
             _change,
-            key=key,
+            key=DraftKey(self._draft.id, self._draft.version),
             now=requester.now,
             state=model.DraftState.OPEN,
-            sha256=self._digest.hexdigest(),
+            sha256=self._complete(),
         )
         return write_alone(self._db, changed)
+
+    def discard(self) -> None:
+        """Delete the draft with its content."""
+        _delete_draft(self._db, self._draft.id)
 
 
 def get_draft(tx: Tx, draft_id: int, reach: Reach, *, now: datetime) -> model.Draft:
@@ -316,8 +295,12 @@ def discard(tx: Tx, key: DraftKey, reach: Reach, requester: Requester) -> None:
 def delete_left_drafts(db: Database, now: datetime) -> None:
     """Delete the drafts that are over, with their content, in small transactions. Raises Unavailable."""
     for draft_id in db.ask(partial(store.drafts_to_delete, before=now - LIVES)):
-        while write_alone(db, partial(store.delete_some_of_draft, draft_id=draft_id)):
-            pass
+        _delete_draft(db, draft_id)
+
+
+def _delete_draft(db: Database, draft_id: int) -> None:
+    while write_alone(db, partial(store.delete_some_of_draft, draft_id=draft_id)):
+        pass
 
 
 def _is_alive(draft: model.Draft, now: datetime) -> bool:
