@@ -220,6 +220,7 @@ async def _show(visit: Visit, refusal: Refusal, *, is_overtaken: bool = False) -
     suggestion = draft.suggestion or _NOTHING
     rows = column_rows(suggestion, page.mapping, typed, refusal.places)
     text = json.dumps(page.mapping, indent=1, ensure_ascii=False)
+    written = typed.get("mapping", text)
     return frame.show(
         visit,
         "Columns of an upload",
@@ -234,7 +235,7 @@ async def _show(visit: Visit, refusal: Refusal, *, is_overtaken: bool = False) -
         options=OPTIONS,
         missing=missing_fields(suggestion, page.mapping, typed) if rows else [],
         trial=trial_words(suggestion) if suggestion is not _NOTHING else None,
-        text=typed.get("mapping", text),
+        text=text if len(written) > LONGEST_MAPPING else written,
         typed=typed,
         limits={"mapping": LONGEST_MAPPING, "name": LONGEST_NAME},
     )
