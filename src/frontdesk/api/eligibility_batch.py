@@ -139,7 +139,7 @@ async def enrol_members(app: App, request: Request) -> Response:
     """
     app.refuse_used_up_storage(request.account_id)
     intent = intent_of(request, moves=False)
-    with request.uploading():
+    with request.uploading(request.account_id):
         raw = await request.body(limit_bytes=BATCH_LIMIT_BYTES)
         async with app.fair_share.admitted(request.account_id):
             return await _enrol_batch(app, request, raw, intent)

@@ -3,7 +3,6 @@ and report are read here, a mapping is suggested, and a person decides about the
 (docs/interface.md, Eligibility files).
 """
 
-import asyncio
 import gzip
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -76,6 +75,7 @@ from frontdesk.web.response import (
     gzip_pieces,
     json_response,
 )
+from frontdesk.web.uploading import store_content
 
 GROUP = Group("Files", "Files of members: upload, progress, report, decisions.")
 
@@ -136,7 +136,7 @@ async def upload_eligibility_file(app: App, request: Request) -> Response:
     that are not the interface's own; with `suggest_mapping` the answer is a mapping that would read
     the file, and nothing is loaded. A Content-Type that the content contradicts is 415.
     """
-    with request.uploading():
+    with request.uploading(request.account_id):
         return await _upload(app, request)
 
 
@@ -156,20 +156,12 @@ async def _upload(app: App, request: Request) -> Response:
     file = await app.write(lambda tx: actions.begin_file(tx, new, requester, is_limited=True))
     upload = actions.Upload(app.db, file, is_limited=True)
     upload.write(start)
-    try:
-        async for data in pieces:
-            if upload.write(data):
-                async with app.fair_share.admitted(new.account_id, wait_seconds=None):
-                    await app.in_thread(upload.flush)
+
+    def finish() -> EligibilityFile:
         requester = requester_of(app, request)  # anew: the trail wants the time of the end
-        async with app.fair_share.admitted(new.account_id, wait_seconds=None):
-            file = await app.in_thread(
-                lambda: upload.finish(requester, lambda sha256: once(request, accepted, sha256))
-            )
-    except BaseException:
-        # Also when the caller goes away or the server stops: half a file must never be loaded.
-        await asyncio.shield(app.in_thread(upload.discard))
-        raise
+        return upload.finish(requester, lambda sha256: once(request, accepted, sha256))
+
+    file = await store_content(app, upload, pieces, finish)
     app.db.announce_work()
     return accepted(file)
 

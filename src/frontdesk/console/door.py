@@ -16,17 +16,19 @@ from frontdesk.app import App
 from frontdesk.console import cookies, frame
 from frontdesk.console.errors import NoRight, SignInNeeded, error_page
 from frontdesk.console.sign_in_pages import ask_to_confirm, ask_to_sign_in, own_path
-from frontdesk.console.visit import TOKEN_FIELD, Visit, read_form
+from frontdesk.console.visit import TOKEN_FIELD, Form, Visit, read_form, sends_file
 from frontdesk.errors import FrontdeskError, NotFound
 from frontdesk.users.model import NotFresh, Right, Session
 from frontdesk.users.sessions import live_session, look_up_session, session_of
 from frontdesk.web.endpoint import Endpoint
+from frontdesk.web.multipart import FormWithFile
 from frontdesk.web.request import Request
 from frontdesk.web.response import HttpError, Response
 
 Handler = Callable[[Visit], Awaitable[Response]]
 Declare = Callable[[Handler], Handler]
 
+MIB = 1024 * 1024
 REFRESH_HEADER = b"x-frontdesk-refresh"  # the script's timer sends it: no use of the session
 
 
@@ -51,11 +53,27 @@ class Pages:
         """Declare the handler of a form."""
         return self._declare("POST", path, for_)
 
-    def _declare(self, method: str, path: str, for_: Right | Who) -> Declare:
+    def post_file(self, path: str, *, for_: Right) -> Declare:
+        """Declare the handler of a form whose last field is a file. The checks are those of any form,
+        and are done before the file is looked at: `visit.upload` gives it to the handler.
+        """
+        return self._declare("POST", path, for_, takes_file=True)
+
+    def _declare(
+        self, method: str, path: str, for_: Right | Who, *, takes_file: bool = False
+    ) -> Declare:
         def declare(handler: Handler) -> Handler:
-            serve = partial(_serve, handler, for_)
+            serve = partial(_serve, handler, for_, takes_file=takes_file)
             self.endpoints.append(
-                Endpoint(method, path, serve, scope=None, serves_json=False, show_error=show_error)
+                Endpoint(
+                    method,
+                    path,
+                    serve,
+                    scope=None,
+                    serves_json=False,
+                    is_bulk=takes_file,
+                    show_error=show_error,
+                )
             )
             return handler
 
@@ -70,7 +88,7 @@ def pages_of_forms(declared: Sequence[Endpoint]) -> Iterator[Endpoint]:
     for each in declared:
         if each.path not in with_page:
             lead = partial(_serve, _lead_up, Who.USER)
-            yield replace(each, method="GET", handler=lead)
+            yield replace(each, method="GET", handler=lead, is_bulk=False)
 
 
 async def _lead_up(visit: Visit) -> Response:
@@ -78,10 +96,22 @@ async def _lead_up(visit: Visit) -> Response:
     return frame.go_to(own_path(visit.request.path.rpartition("/")[0]))
 
 
-async def _serve(handler: Handler, for_: Right | Who, app: App, request: Request) -> Response:
+async def _serve(
+    handler: Handler, for_: Right | Who, app: App, request: Request, *, takes_file: bool = False
+) -> Response:
     visit = Visit(app, request, app.clock())
+    response = await _answer(visit, handler, for_, takes_file=takes_file)
+    if visit.upload is not None:
+        # A browser shows no answer before it has sent the file, also one that was refused.
+        await visit.upload.skip_rest()
+    return response
+
+
+async def _answer(
+    visit: Visit, handler: Handler, for_: Right | Who, *, takes_file: bool
+) -> Response:
     try:
-        await _admit(visit, for_)
+        await _admit(visit, for_, takes_file=takes_file)
         return await handler(visit)
     except SignInNeeded:
         return ask_to_sign_in(visit)
@@ -96,9 +126,9 @@ def show_error(app: App, request: Request, error: Exception) -> Response:
     return error_page(Visit(app, request, app.clock()), error)
 
 
-async def _admit(visit: Visit, for_: Right | Who) -> None:
+async def _admit(visit: Visit, for_: Right | Who, *, takes_file: bool) -> None:
     """Raises SignInNeeded, NotFound for an account that the user does not reach, NoRight,
-    ForeignForm, and what `read_form` raises.
+    ForeignForm, Malformed, HttpError.
     """
     request = visit.request
     is_form = request.method == "POST"
@@ -109,7 +139,7 @@ async def _admit(visit: Visit, for_: Right | Who) -> None:
     else:
         await _find_session(visit)
     if is_form:
-        visit.form = await read_form(request)
+        visit.form = await _read_fields(visit, takes_file=takes_file)
         if visit.session is None and for_ is not Who.ANYONE:
             raise SignInNeeded
         cookies.refuse_wrong_token(visit.secret, visit.form.fields.pop(TOKEN_FIELD, ""))
@@ -117,6 +147,15 @@ async def _admit(visit: Visit, for_: Right | Who) -> None:
         raise SignInNeeded
     if visit.session is not None:
         await _check_right(visit, visit.session, for_)
+
+
+async def _read_fields(visit: Visit, *, takes_file: bool) -> Form:
+    """The form; of one with a file the fields before the file. Raises Malformed, HttpError."""
+    request = visit.request
+    if not (takes_file and sends_file(request)):
+        return await read_form(request)
+    visit.upload = FormWithFile(request, largest_file=visit.app.config.file_limit_mib * MIB)
+    return Form(await visit.upload.read_fields())
 
 
 async def _find_session(visit: Visit) -> None:

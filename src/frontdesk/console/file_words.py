@@ -13,7 +13,7 @@ _FILES = codes.files
 
 
 class StateWords(NamedTuple):
-    """A state for people: its tone (good, warn, bad or plain), and its words."""
+    """A state for people: its tone (good, warn, bad, plain or draft), and its words."""
 
     tone: str
     words: str

@@ -1,6 +1,6 @@
 """The files of an account: which need somebody, which are under way, what the others have done."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from frontdesk import codes
@@ -8,6 +8,7 @@ from frontdesk.console.actors import names_of
 from frontdesk.console.door import Pages
 from frontdesk.console.file_words import Number, StateWords, short_numbers, state_words, title_of
 from frontdesk.console.live import show_live
+from frontdesk.console.uploads import DraftRow, chooser_values, draft_rows
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
 from frontdesk.errors import Fault, Invalid
@@ -48,7 +49,7 @@ class FileRow(NamedTuple):
 
 class Section(NamedTuple):
     """A part of the overview. `more` is the address of a list of all of them, None if these are
-    all; `empty` stands for no rows.
+    all; `empty` stands for no rows. `drafts` are uploads that wait for a step.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Section(NamedTuple):
     empty: str
     more: str | None = None
     more_text: str = ""
+    drafts: Sequence[DraftRow] = ()
 
 
 class Selection(NamedTuple):
@@ -79,12 +81,16 @@ async def list_files(visit: Visit) -> Response:
     """
     selection = _read_selection(visit)
     base = f"/console/accounts/{visit.account}/files"
+    may_write = visit.user.may(Right.FILES_WRITE, visit.account_id)
 
     def read(tx: Tx) -> tuple[list[Section], list[Plan], str | None]:
         plans = list_plans(tx, visit.reach)
         rows = _Rows(tx, visit, base, {plan.id: plan.name for plan in plans})
         if selection == Selection(None, None, None):
-            return _sections(tx, visit, rows, selection, base), plans, None
+            drafts = draft_rows(tx, visit, plans) if may_write else []
+            sections = _sections(tx, visit, rows, selection, base)
+            sections[0] = sections[0]._replace(drafts=drafts)
+            return sections, plans, None
         page = _read_page(tx, visit, selection)
         name = "Earlier files" if selection.before_id is not None else "Files"
         section = Section(name, rows.of(page.files), "There is no such file.")
@@ -104,8 +110,9 @@ async def list_files(visit: Visit) -> Response:
         states=STATES,
         first_page=first,
         next_page=next_page,
-        has_files=any(section.rows or section.more for section in sections),
-        may_write=visit.user.may(Right.FILES_WRITE, visit.account_id),
+        has_files=any(each.rows or each.drafts or each.more for each in sections),
+        may_write=may_write,
+        **chooser_values(visit),
     )
 
 

@@ -11,12 +11,15 @@ from frontdesk.console import (
     sign_in,
     upload_columns,
     upload_dry_run,
+    upload_plan,
+    uploads,
 )
 from frontdesk.console.door import pages_of_forms
 
 PLACES = (
     *(sign_in.PAGES, me.PAGES),
     *(files.PAGES, file.PAGES, file_rows.PAGES),
+    *(uploads.PAGES, upload_plan.PAGES),
     *(upload_columns.PAGES, upload_dry_run.PAGES),
     *(people.PAGES, now.PAGES),
     home.PAGES,

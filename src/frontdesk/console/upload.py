@@ -5,6 +5,7 @@ the steps and where the draft stands, and what a page says when another window w
 from enum import StrEnum
 from typing import NamedTuple
 
+from frontdesk.console.file_words import StateWords
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
 from frontdesk.files.drafts.steps import DraftKey, get_draft
@@ -71,6 +72,23 @@ def way_on(draft: Draft) -> str:
     if draft.state is DraftState.APPLIED:
         return f"/console/accounts/{draft.account_id}/files/{draft.file_id}"
     return path_of(draft, step_of(draft))
+
+
+def draft_words(draft: Draft) -> StateWords:
+    """What an open draft waits for, in a list."""
+    step = step_of(draft)
+    if step is Step.PLAN:
+        words = "say its plan"
+    elif step is Step.COLUMNS:
+        questions = len((draft.suggestion or {}).get("questions", ()))
+        words = _open_questions(questions) if questions else "look at its columns"
+    else:
+        words = "start the dry run" if draft.dry_run_id is None else "look at the dry run"
+    return StateWords("draft", f"Draft: {words}")
+
+
+def _open_questions(number: int) -> str:
+    return "1 question is open" if number == 1 else f"{number} questions are open"
 
 
 def _id_of(visit: Visit) -> int:

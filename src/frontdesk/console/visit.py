@@ -15,6 +15,7 @@ from frontdesk.errors import Fault, Invalid, Malformed
 from frontdesk.reach import EVERY, Reach
 from frontdesk.users.model import Session, User, Visitor
 from frontdesk.web.endpoint import requester_of
+from frontdesk.web.multipart import MULTIPART, FormWithFile
 from frontdesk.web.request import Request
 
 FORM_TYPE = "application/x-www-form-urlencoded"
@@ -59,7 +60,8 @@ class Form:
 class Visit:
     """A request of a page. `session` is None before the sign-in; `secret` is that of the session's
     cookie. `account_id` is that of the path, which the session reaches; None on pages of the
-    installation. `account_text` names that account to those who reach several.
+    installation. `account_text` names that account to those who reach several. `upload` is the form
+    with a file, of which the fields before the file have been read; None for a form without one.
     """
 
     app: App
@@ -70,6 +72,7 @@ class Visit:
     account_id: int | None = None
     account_text: str = ""
     form: Form = field(default_factory=Form)
+    upload: FormWithFile | None = None
 
     @property
     def own_session(self) -> Session:
@@ -127,9 +130,8 @@ class Visit:
 
 async def read_form(request: Request) -> Form:
     """The form in the body, 64 KiB at most. Raises Malformed, HttpError."""
-    content_type = (request.header(b"content-type") or "").partition(";")[0].strip().lower()
     body = await request.body()
-    if content_type != FORM_TYPE:
+    if _type_of(request) != FORM_TYPE:
         raise Malformed("This address takes a form of ours only.")
     try:
         pairs = parse_qsl(
@@ -142,3 +144,12 @@ async def read_form(request: Request) -> Form:
     except (UnicodeError, ValueError):
         raise Malformed("The form can't be read.") from None
     return Form(dict(pairs))
+
+
+def sends_file(request: Request) -> bool:
+    """Whether the body is a form of the kind that may have a file."""
+    return _type_of(request) == MULTIPART
+
+
+def _type_of(request: Request) -> str:
+    return (request.header(b"content-type") or "").partition(";")[0].strip().lower()

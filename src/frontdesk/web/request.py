@@ -14,11 +14,12 @@ from collections.abc import (
     Awaitable,
     Callable,
     Collection,
+    Iterator,
     Mapping,
     MutableMapping,
     Sequence,
 )
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property, lru_cache
 from hashlib import sha256
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
@@ -252,9 +253,20 @@ class Request:
         self.raw = b"".join(pieces)
         return self.raw
 
-    def uploading(self) -> AbstractContextManager[None]:
+    def uploading(self, account_id: int) -> AbstractContextManager[None]:
         """Counts one of the account's open uploads. Raises RateLimited."""
-        return self._deadlines.uploading(self.account_id)
+        return self._deadlines.uploading(account_id)
+
+    @contextmanager
+    def arriving(self) -> Iterator[None]:
+        """The time for the pieces that arrive in this block: that of a body without a token. Raises
+        HttpError `timeout`.
+        """
+        try:
+            with self._deadlines.body(None):
+                yield
+        except TimeoutError:
+            raise _overdue() from None
 
     async def body_pieces(self, limit_bytes: int) -> AsyncIterator[bytes]:
         """The body of an upload, piece by piece as it arrives, at the pace of UploadPace. Raises as

@@ -72,6 +72,41 @@
     }
   }
 
+  // A file is sent with its progress. The answer takes the place of the page, as without script.
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (!form.matches("[data-upload]")) return;
+    event.preventDefault();
+    const line = form.querySelector("[data-progress]");
+    if (!line.hidden) return; // it is on its way
+    const brokeOff = form.querySelector("[data-broke-off]");
+    const words = line.querySelector("span");
+    const mib = (bytes) => (bytes / 1048576).toFixed(1);
+    line.hidden = false;
+    brokeOff.hidden = true;
+    isPaused = true; // a page that opens anew would end the upload
+    words.textContent = "";
+    const request = new XMLHttpRequest();
+    request.upload.addEventListener("progress", ({ loaded, total }) => {
+      line.querySelector("progress").value = (100 * loaded) / total;
+      const isSent = loaded === total;
+      words.textContent = isSent ? "Sent. It is being stored." : `${mib(loaded)} of ${mib(total)} MiB are sent.`;
+    });
+    request.addEventListener("error", () => {
+      line.hidden = true;
+      brokeOff.hidden = false;
+      isPaused = false;
+    });
+    request.addEventListener("load", () => {
+      if (request.status < 400) return location.assign(request.responseURL);
+      const page = new DOMParser().parseFromString(request.responseText, "text/html");
+      document.title = page.title;
+      document.body.replaceWith(page.body);
+    });
+    request.open("POST", form.action);
+    request.send(new FormData(form));
+  });
+
   // The session's end: two minutes before it the page offers to stay.
   const end = document.querySelector("[data-seconds-left]");
   if (end) {
