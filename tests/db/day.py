@@ -418,8 +418,7 @@ class Installation:
         account = self.customer.account_id
         draft, discarded, _ = (self._begin_draft(content) for _ in range(3))
         self._step(discarded, steps.discard)
-        key = DraftKey(draft.id, draft.version)
-        suggest = partial(steps.suggest, self.db, key, Reach.of(account), self.desk.requester())
+        suggest = partial(steps.suggest, self.db, draft.id, Reach.of(account), now=self.clock())
         draft = suggest(today="2026-11-22", make=lambda *_, **__: {"rows": 1})
         of_plan = {"plan_id": self.customer.plan_ids[2], "mode": FileMode.CHANGE}
         draft = self._step(draft, steps.set_plan_and_mode, **of_plan)

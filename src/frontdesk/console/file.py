@@ -193,7 +193,7 @@ def _read(tx: Tx, visit: Visit) -> FileDetails:
         view=view,
         plan=get_plan(tx, visit.reach, file.plan_id),
         names=names_of(tx, actors, visit.reach, visit.user),
-        groups=_faults(tx, file) if is_settled else (),
+        groups=faults_of(tx, file) if is_settled else (),
         approval=approval,
         held_list=held_list,
         held_rows=held_rows,
@@ -201,7 +201,7 @@ def _read(tx: Tx, visit: Visit) -> FileDetails:
     )
 
 
-def _faults(tx: Tx, file: EligibilityFile) -> list[FaultGroup]:
+def faults_of(tx: Tx, file: EligibilityFile) -> list[FaultGroup]:
     """The faults by code, without the lists for which a file is held: those are numbers of it."""
     groups = group_faults(tx, file, first=1)
     return [group for group in groups if not _is_of_list(group)]

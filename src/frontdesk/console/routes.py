@@ -9,6 +9,8 @@ from frontdesk.console import (
     now,
     people,
     sign_in,
+    upload_columns,
+    upload_dry_run,
     upload_plan,
     uploads,
 )
@@ -18,6 +20,7 @@ PLACES = (
     *(sign_in.PAGES, me.PAGES),
     *(files.PAGES, file.PAGES, file_rows.PAGES),
     *(uploads.PAGES, upload_plan.PAGES),
+    *(upload_columns.PAGES, upload_dry_run.PAGES),
     *(people.PAGES, now.PAGES),
     home.PAGES,
 )
