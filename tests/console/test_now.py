@@ -7,11 +7,11 @@ from datetime import timedelta
 import pytest
 
 from frontdesk import access
-from frontdesk.access.accounts import set_state
-from frontdesk.access.model import AccountState
-from frontdesk.console import now, now_words
+from frontdesk.access.accounts import get_account, set_state
+from frontdesk.access.model import Account, AccountState
+from frontdesk.console import door, now, now_words
 from frontdesk.console.now_words import interval_text, minutes_text
-from frontdesk.db import Database
+from frontdesk.db import Database, Tx
 from frontdesk.users.model import Role
 from tests.conftest import SetClock
 from tests.console.browsing import Browser
@@ -387,3 +387,19 @@ def test_an_interval_has_both_ends_inside() -> None:
     assert interval_text(None, None) == ""
     assert interval_text(0, 30) == "0 to 1 min"
     assert now_words.count_text(1, "doctor") == "1 doctor"
+
+
+def test_a_refresh_does_not_read_the_account_of_the_page(
+    sign_in: SignIn, clinic: Clinic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    support = sign_in(Role.SUPPORT)
+    read: list[int] = []
+
+    def counted(tx: Tx, account_id: int) -> Account:
+        read.append(account_id)
+        return get_account(tx, account_id)
+
+    monkeypatch.setattr(door, "get_account", counted)
+    assert support.open(now_of(clinic)).status == 200
+    assert support.open(now_of(clinic), **REFRESH).status == 200
+    assert read == [clinic.account_id]

@@ -133,6 +133,8 @@ async def _person_page(visit: Visit, *, status: int = 200, **said: Any) -> Respo
     # A view of an open record is recorded, in the transaction that reads it.
     def read(tx: Tx) -> tuple[PersonView, Mapping[str, str]]:
         person = view_person(tx, visit.requester, visit.reach, member_id, viewer)
+        if person.record is not None:
+            visit.app.usage.refuse_used_up_trail(visit.account, visit.now)
         actors = {change.client for change in person.changes}
         return person, names_of(tx, actors, visit.reach, visit.user)
 
