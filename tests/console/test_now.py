@@ -22,13 +22,13 @@ from tests.queues.feed import (
     JOINED,
     LEFT,
     OFF,
-    ON,
     STARTED,
     Clinic,
     estimated,
     event,
     feed,
     make_clinic,
+    on_duty,
     waited,
 )
 
@@ -42,13 +42,12 @@ def clinic(db: Database) -> Clinic:
     two patients wait.
     """
     made = make_clinic(db, plan_count=3)
-    busy, free, closed = made.plan_ids
-    group = {"provider_group_id": made.group_id}
+    busy, _, closed = made.plan_ids
     feed(
         db,
-        event("on-a", ON, -600, doctor="a", plan_ids=(busy,), **group),
-        event("on-b", ON, -600, doctor="b", plan_ids=(busy,), **group),
-        event("on-c", ON, -600, doctor="c", plan_ids=(free,), **group),
+        on_duty(made, "a", plan=BUSY),
+        on_duty(made, "b", plan=BUSY),
+        on_duty(made, "c", plan=FREE),
         *(event(f"j{n}", JOINED, n - 300, plan_id=busy, visit=f"v{n}") for n in range(6)),
         event("s0", STARTED, -200, plan_id=busy, visit="v0", doctor="a"),
         event("s1", STARTED, -200, plan_id=busy, visit="v1", doctor="b"),
