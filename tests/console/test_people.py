@@ -262,8 +262,8 @@ def test_the_address_of_a_form_leads_to_the_page_above_it(sign_in: SignIn, desk:
 
 
 def test_the_page_names_the_account_to_those_who_reach_several(sign_in: SignIn, desk: Desk) -> None:
-    assert "Example Health</p>" in sign_in(Role.SUPPORT).open(desk.place).page
-    assert "Example Health</p>" not in sign_in(Role.EDITOR).open(desk.place).page
+    assert "Example Health</bdi></p>" in sign_in(Role.SUPPORT).open(desk.place).page
+    assert "Example Health</bdi></p>" not in sign_in(Role.EDITOR).open(desk.place).page
 
 
 def test_each_search_is_recorded_and_an_hour_has_sixty(

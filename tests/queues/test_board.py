@@ -27,13 +27,13 @@ from tests.db.statements import statements
 from tests.factories import NOW
 from tests.queues.feed import (
     JOINED,
-    ON,
     STARTED,
     Clinic,
     estimated,
     event,
     feed,
     make_clinic,
+    on_duty,
     waited,
 )
 
@@ -44,10 +44,8 @@ def open_clinic(db: Database, name: str = "Example") -> Clinic:
     plan = clinic.plan_ids[0]
     feed(
         db,
-        *(
-            event(f"on-{doctor}-{name}", ON, 0, provider_group_id=clinic.group_id, doctor=doctor)
-            for doctor in ("a", "b")
-        ),
+        on_duty(clinic, "a", seconds=0),
+        on_duty(clinic, "b", seconds=0),
         event(f"j1-{name}", JOINED, 1, plan_id=plan, visit=f"1-{name}"),
         event(f"s1-{name}", STARTED, 2, plan_id=plan, visit=f"1-{name}", doctor="a"),
         event(f"j2-{name}", JOINED, 3, plan_id=plan, visit=f"2-{name}"),

@@ -24,6 +24,7 @@ from frontdesk.console.now_words import (
 from frontdesk.console.visit import Visit
 from frontdesk.errors import NotFound
 from frontdesk.queues.board import GroupBoard, PlanBoard, PlanDay, QueueBoard
+from frontdesk.text import isolated
 from frontdesk.users.model import Right
 from frontdesk.web.chart import draw
 from frontdesk.web.page import HTML, page_template
@@ -71,7 +72,8 @@ async def show_plan(visit: Visit) -> Response:
     now = _region(visit.app, ("plan", plan_id), board, lambda: _present(board, group, of_plan))
     past = _region(visit.app, ("day", plan_id, str(zone)), day, lambda: _day(visit, day))
     region = Region(now.markup + past.markup, now.tag + past.tag)
-    return _answer(visit, f"{day.plan.name}: the wait", "now/plan.html", board, region)
+    title = f"{isolated(day.plan.name)}: the wait"
+    return _answer(visit, title, "now/plan.html", board, region, plan_name=day.plan.name)
 
 
 def _find(board: QueueBoard, plan_id: int) -> tuple[GroupBoard, PlanBoard]:
@@ -117,14 +119,16 @@ def _region(app: App, key: Hashable, source: object, render: Callable[[], str]) 
     return app.regions.get(key, source, make)
 
 
-def _answer(visit: Visit, title: str, template: str, board: QueueBoard, region: Region) -> Response:
+def _answer(
+    visit: Visit, title: str, template: str, board: QueueBoard, region: Region, **values: str
+) -> Response:
     """The page; to a refresh its region alone, or 304."""
     as_of = frame.times_of(visit).clock_text(board.as_of)
     tag = f'"{region.tag}"'.encode()
     headers: tuple[Header, ...] = ((b"etag", tag), (AS_OF, as_of.encode()))
     if visit.request.header(REFRESH_HEADER) is None:
         return frame.show(
-            visit, title, template, headers=headers, as_of=as_of, region=region.markup
+            visit, title, template, headers=headers, as_of=as_of, region=region.markup, **values
         )
     headers = (*headers, NO_STORE)
     if visit.request.knows(tag):

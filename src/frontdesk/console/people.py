@@ -3,7 +3,6 @@ open the record for a reason. Until then a person is covered: no name, no birth 
 """
 
 from collections.abc import Callable, Mapping
-from datetime import timedelta
 from typing import Any
 
 from frontdesk.console import frame
@@ -11,7 +10,7 @@ from frontdesk.console.actors import names_of
 from frontdesk.console.door import Pages
 from frontdesk.console.mail_words import mail_answer
 from frontdesk.console.reasons import REASONS
-from frontdesk.console.times import span_text
+from frontdesk.console.times import try_again_text
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
 from frontdesk.disclosures import searches as people_searches
@@ -78,7 +77,7 @@ async def search(visit: Visit) -> Response:
             lambda tx: people_searches.search(tx, visit.requester, visit.account, session_id, by)
         )
     except RateLimited as error:
-        return _search_page(visit, message=_until(error), status=429)
+        return _search_page(visit, message=try_again_text(error), status=429)
     except Invalid as error:
         return _search_page(visit, message=_said(error), status=422)
     number, found = searched
@@ -133,6 +132,8 @@ async def _person_page(visit: Visit, *, status: int = 200, **said: Any) -> Respo
     # A view of an open record is recorded, in the transaction that reads it.
     def read(tx: Tx) -> tuple[PersonView, Mapping[str, str]]:
         person = view_person(tx, visit.requester, visit.reach, member_id, viewer)
+        if person.record is not None:
+            visit.app.usage.refuse_used_up_trail(visit.account, visit.now)
         actors = {change.client for change in person.changes}
         return person, names_of(tx, actors, visit.reach, visit.user)
 
@@ -169,7 +170,7 @@ async def check(visit: Visit) -> Response:
             )
         )
     except RateLimited as error:
-        return await _person_page(visit, status=429, message=_until(error))
+        return await _person_page(visit, status=429, message=try_again_text(error))
     except Invalid as error:
         return await _person_page(visit, status=422, message=_said(error))
     return await _person_page(visit, checked=(field, answer))
@@ -248,9 +249,3 @@ def _said(error: FrontdeskError) -> str:
     """The error as a sentence: the rules of its fields, else its detail."""
     rules = [f"{fault.field}: {fault.message}." for fault in error.faults]
     return " ".join(rules) or error.detail
-
-
-def _until(error: RateLimited) -> str:
-    """The error, and when to try again."""
-    wait = span_text(timedelta(seconds=error.retry_after_seconds))
-    return f"{error.detail} Try again in {wait}."

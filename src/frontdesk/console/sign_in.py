@@ -9,6 +9,7 @@ from markupsafe import Markup
 from frontdesk.console import cookies, frame
 from frontdesk.console import sign_in_pages as pages
 from frontdesk.console.door import Pages, Who
+from frontdesk.console.times import try_again_text
 from frontdesk.console.visit import Visit
 from frontdesk.errors import Conflict, Invalid, NotFound, RateLimited
 from frontdesk.users import factors, links, sessions, sign_in
@@ -43,7 +44,7 @@ async def take_password(visit: Visit) -> Response:
             )
         )
     except RateLimited as error:
-        message = f"{error.detail} Try again in {_minutes(error.retry_after_seconds)}."
+        message = try_again_text(error)
         return pages.sign_in_page(visit, carried=carried, message=message, email=email, status=429)
     if found is None:
         return pages.sign_in_page(
@@ -308,8 +309,3 @@ async def sign_out(visit: Visit) -> Response:
 async def stay(visit: Visit) -> Response:
     """Keep the session: the request itself is a use of it."""
     return frame.go_to(pages.path_after(visit))
-
-
-def _minutes(seconds: int) -> str:
-    minutes = max(1, round(seconds / 60))
-    return f"{minutes} minute{'s' if minutes > 1 else ''}"

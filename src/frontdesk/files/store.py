@@ -26,7 +26,10 @@ from frontdesk.eligibility.model import Outcome
 from frontdesk.errors import Conflict
 from frontdesk.files.model import (
     GAINED,
+    KEPT,
     LOST,
+    REFUSED,
+    SKIPPED,
     WARNED,
     WOULD_LOSE,
     EligibilityFile,
@@ -58,6 +61,8 @@ REPORT_LINE_BYTES = 150  # of a row's line without faults and warnings, in the t
 LARGEST_ID = 2**63 - 1
 FULL_FILES = 10  # of a plan, of which the last one that was not undone is wanted
 PARTS_TOGETHER = 16  # of a file's content, up to 1 MiB each: deleted in 0.2 s
+# A file that has counted nothing else has left each member as it was.
+APPLIED_NOTHING = frozenset({KEPT, REFUSED, SKIPPED, WARNED})
 UNFINISHED = (FileState.RECEIVING, FileState.WAITING, FileState.RUNNING, FileState.HELD)
 
 
@@ -272,17 +277,25 @@ def applied_files(tx: Tx, plan_id: int, sender: str, *, after: str) -> list[Elig
 
 def newer_files(tx: Tx, plan_id: int, after_id: int) -> list[int]:
     """The plan's files after this one that have applied rows, and its full ones that have begun to
-    or are held before that, the newest first. Undos don't count.
+    or are held before that, the newest first. Undos don't count, nor does a file that has ended
+    and applied nothing.
     """
     of_plan = (_columns.plan_id == plan_id) & (_columns.id > after_id) & _columns.dry_run.is_(False)
     is_full = _columns.mode == FileMode.FULL
     has_begun = _columns.started_at.is_not(None)
     is_written = _columns.undoes_id.is_(None) & (_columns.mode != FileMode.COMPARE)
     has_applied = is_written & (_columns.rows_done > 0)
-    stands = is_full & has_begun & (_columns.state != FileState.CANCELLED)
+    void = (FileState.CANCELLED, FileState.FAILED)
+    stands = is_full & has_begun & _columns.state.not_in(void)
     # A range of an index in its own order, as in `list_files`.
-    query = sa.select(_columns.id).where(of_plan, has_applied | stands)
-    return list(tx.execute(query.order_by(_columns.plan_id.desc(), _columns.id.desc())).scalars())
+    query = sa.select(_columns.id, _columns.state, _columns.counts)
+    query = query.where(of_plan, has_applied | stands)
+    found = tx.execute(query.order_by(_columns.plan_id.desc(), _columns.id.desc()))
+    return [
+        file_id
+        for file_id, state, counts in found
+        if state in UNFINISHED or not (counts and APPLIED_NOTHING.issuperset(counts))
+    ]
 
 
 def list_mappings(tx: Tx, account_id: int) -> list[StoredMapping]:
