@@ -4,23 +4,18 @@ plan, and the end of a draft.
 
 import re
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from frontdesk.db import Database
 from frontdesk.files.drafts import unfinished_drafts
-from frontdesk.files.drafts.steps import DraftKey, get_draft, set_mapping
-from frontdesk.files.drafts.store import content_part, list_drafts
-from frontdesk.files.model import Draft
-from frontdesk.reach import Reach
+from frontdesk.files.drafts.store import list_drafts
 from frontdesk.users.model import Role
-from tests.conftest import SetClock
 from tests.console.browsing import Browser
 from tests.console.conftest import SignIn
-from tests.console.sending import END, TYPE, field, file, post_body, send_file
+from tests.console.sending import send_file
 from tests.factories import Customer
-from tests.files.loading import Desk, csv_of, row
+from tests.files.loading import csv_of, row
 
 CENSUS = csv_of([row(1), row(2)])
 
