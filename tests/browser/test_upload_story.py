@@ -92,7 +92,7 @@ def test_an_hr_export_is_uploaded_understood_tried_and_applied(
     page.reload()
     page.get_by_role("button", name="nobody loses access").click()
     expect(page).to_have_url(re.compile("/files/[0-9]+$"))
-    expect(main).to_contain_text("From you")
+    expect(page.get_by_text("you, Nov 20")).to_be_visible()
     applied = page.url
     page.go_back()
     page.reload()

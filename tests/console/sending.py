@@ -34,7 +34,7 @@ def send_file(
 
 
 def post_body(browser: Browser, path: str, body: bytes, content_type: str = TYPE) -> Browser:
-    """Send this body."""
+    """Send this body, which the service gets in one piece here."""
     headers = browser.headers | {"Content-Type": content_type}
     browser.answer = browser.http.post(path, content=body, headers=headers, follow_redirects=True)
     return browser

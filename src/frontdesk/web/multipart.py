@@ -54,6 +54,7 @@ class FormWithFile:
         self._field_name = ""
         self._field = bytearray()
         self._file_data: list[bytes] = []
+        self._fault_of_file: Malformed | HttpError | None = None
         self._parser = self._make_parser(boundary)
 
     def _make_parser(self, boundary: bytes) -> MultipartParser:
@@ -85,7 +86,7 @@ class FormWithFile:
         with self._request.arriving():
             async for piece in self._pieces:
                 read += len(piece)
-                self._parse(piece)
+                self._parse_fields(piece)
                 if self.file_name is not None or self._has_ended:
                     return self._fields
                 if read > FIELDS_LIMIT_BYTES:  # also where no part begins at all
@@ -96,6 +97,8 @@ class FormWithFile:
         """The file, piece by piece. Raises as `read_fields` does; the file is whole only if all pieces
         were given without an error.
         """
+        if self._fault_of_file is not None:
+            raise self._fault_of_file
         if piece := self._take_data():
             yield piece
         async for received in self._pieces:
@@ -110,6 +113,17 @@ class FormWithFile:
         with suppress(HttpError), self._request.arriving():
             async for _ in self._pieces:
                 pass
+
+    def _parse_fields(self, piece: bytes) -> None:
+        """Raises Malformed, HttpError for what comes before the file. What is wrong with the file, whose
+        beginning this piece may have, is for `file`: a caller checks the fields first.
+        """
+        try:
+            self._parse(piece)
+        except (Malformed, HttpError) as error:
+            if self.file_name is None:
+                raise
+            self._fault_of_file = error
 
     def _parse(self, piece: bytes) -> None:
         """Raises Malformed, HttpError."""

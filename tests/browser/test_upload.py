@@ -1,0 +1,153 @@
+"""The chooser of a file in the browser: with and without script, small and large, and what people see
+when nothing came of it.
+"""
+
+import re
+import zlib
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import FilePayload, Page, expect
+
+from frontdesk.db import Database
+from frontdesk.files.drafts import content_part, unfinished_drafts
+from frontdesk.users.model import Role
+from tests.browser.checks import EACH_LOOK, TWO_LOOKS, first_view_bytes, focus_is_seen, shows_well
+from tests.browser.served import Served
+from tests.browser.signing import Staff
+from tests.browser.window import Windows
+from tests.conftest import SetClock
+from tests.files.loading import csv_of, row
+
+MIB = 1024 * 1024
+PAGE_BYTES = 100_000
+CENSUS = csv_of([row(1), row(2)])
+LARGE = b"external_id,dob\r\n" + b"E-1001,1980-02-03\r\n" * (20 * MIB // 19)
+
+
+def named(name: str, content: bytes) -> FilePayload:
+    return FilePayload(name=name, mimeType="text/csv", buffer=content)
+
+
+def upload(page: Page, content: bytes, name: str = "census.csv") -> None:
+    page.get_by_label("Choose a file").set_input_files(named(name, content))
+    page.get_by_role("button", name="Upload").click()
+
+
+@pytest.fixture
+def drafts(db: Database, staff: Staff) -> Callable[[], list[int]]:
+    return lambda: db.ask(lambda tx: unfinished_drafts(tx, staff.account))
+
+
+@pytest.mark.parametrize("with_script", [True, False])
+def test_a_file_is_chosen_on_the_list_of_files_and_its_plan_is_said(
+    staff: Staff, served: Served, *, with_script: bool
+) -> None:
+    page = staff.open(Role.EDITOR, "files", with_script=with_script)
+    expect(page.get_by_text("Nothing changes before you apply it.")).to_be_visible()
+    shows_well(page, EACH_LOOK)
+    focus_is_seen(page)
+    upload(page, CENSUS)
+    expect(page).to_have_url(re.compile(r"/uploads/\d+/plan$"))
+    plan_address = page.url
+    shows_well(page, EACH_LOOK)
+    focus_is_seen(page)
+    expect(page.get_by_role("listitem").filter(has_text="Plan")).to_have_attribute(
+        "aria-current", "step"
+    )
+    assert not page.get_by_label("Changes only").is_checked()
+    assert not page.get_by_label("Everyone in this plan").is_checked()
+    page.go_back()
+    expect(page.get_by_role("link", name="census.csv")).to_be_visible()
+    shows_well(page, TWO_LOOKS)
+    served.restart()
+    page.reload()
+    page.get_by_role("link", name="census.csv").click()
+    expect(page).to_have_url(plan_address)
+    page.get_by_role("link", name="Uploads").click()
+    expect(page.get_by_text("Draft: say its plan")).to_be_visible()
+    shows_well(page, TWO_LOOKS)
+    page.get_by_role("link", name="census.csv").click()
+    page.get_by_role("button", name="Discard this upload").click()
+    expect(page.get_by_text("No upload waits for a step.")).to_be_visible()
+    page.go_back()
+    assert first_view_bytes(page, f"/console/accounts/{staff.account}/uploads") < PAGE_BYTES
+
+
+def test_a_large_file_shows_how_much_of_it_is_sent(
+    staff: Staff, db: Database, drafts: Callable[[], list[int]]
+) -> None:
+    page = staff.open(Role.EDITOR, "uploads")
+    page.evaluate(
+        """() => {
+          window.seen = [];
+          const line = document.querySelector("[data-progress]");
+          const look = () => window.seen.push(line.textContent.trim());
+          new MutationObserver(look).observe(line, { childList: true, subtree: true });
+          addEventListener("pagehide", () => sessionStorage.setItem("seen", window.seen.join("|")));
+        }"""
+    )
+    upload(page, LARGE)
+    expect(page).to_have_url(re.compile(r"/plan$"))
+    seen = page.evaluate("sessionStorage.getItem('seen')").split("|")
+    assert any(re.fullmatch(r"[\d.]+ of 20\.0 MiB are sent\.", each) for each in seen)
+    assert seen[-1] == "Sent. It is being stored."
+    [draft_id] = drafts()
+    parts = []
+    while part := db.ask(lambda tx: content_part(tx, draft_id, len(parts))):
+        parts.append(part)
+    assert len(parts) > 10
+    assert b"".join(map(zlib.decompress, parts)) == LARGE
+
+
+@pytest.mark.parametrize("with_script", [True, False])
+def test_a_large_file_that_is_refused_is_answered_by_a_page(
+    staff: Staff, drafts: Callable[[], list[int]], *, with_script: bool
+) -> None:
+    page = staff.open(Role.EDITOR, "uploads", with_script=with_script)
+    upload(page, b"%PDF-1.7 " + LARGE, "scan.pdf")
+    expect(page.get_by_role("alert").first).to_contain_text("looks like PDF")
+    expect(page.get_by_role("alert").first).to_contain_text("Nothing was stored.")
+    shows_well(page, TWO_LOOKS)
+    assert drafts() == []
+    upload(page, CENSUS)
+    expect(page).to_have_url(re.compile(r"/uploads/\d+/plan$"))
+
+
+@pytest.mark.parametrize("with_script", [True, False])
+def test_a_session_that_ends_before_a_large_file_is_sent_keeps_what_was_chosen(
+    staff: Staff, clock: SetClock, drafts: Callable[[], list[int]], *, with_script: bool
+) -> None:
+    page = staff.open(Role.EDITOR, "uploads", with_script=with_script)
+    page.get_by_text("not in UTF-8").click()
+    page.get_by_label("Encoding").select_option("cp1252")
+    shows_well(page, TWO_LOOKS)
+    clock.advance(31 * 60)
+    upload(page, LARGE)
+    expect(page.get_by_role("alert").first).to_contain_text("Nothing was done")
+    assert drafts() == []
+    staff.sign_in(page, Role.EDITOR)
+    expect(page.get_by_text("A file has to be chosen again.")).to_be_visible()
+    page.get_by_role("button", name="Send it now").click()
+    expect(page.get_by_role("alert").first).to_contain_text("Choose a file.")
+    expect(page.get_by_label("Encoding")).to_have_value("cp1252")
+    upload(page, CENSUS)
+    expect(page).to_have_url(re.compile(r"/uploads/\d+/plan$"))
+
+
+def test_an_upload_that_breaks_off_says_so_and_can_be_sent_again(
+    staff: Staff, windows: Windows, drafts: Callable[[], list[int]]
+) -> None:
+    page = staff.open(Role.EDITOR, "files")
+    page.context.set_offline(True)  # Playwright's own
+    upload(page, CENSUS)
+    expect(page.get_by_role("alert")).to_have_text(
+        "The upload broke off. Nothing was stored: choose the file again."
+    )
+    shows_well(page, TWO_LOOKS)
+    assert drafts() == []
+    assert all("ERR_INTERNET_DISCONNECTED" in each for each in windows.errors)
+    windows.errors.clear()
+    page.context.set_offline(False)
+    page.get_by_role("button", name="Upload").click()
+    expect(page).to_have_url(re.compile(r"/uploads/\d+/plan$"))
