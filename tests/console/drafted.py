@@ -51,7 +51,8 @@ def take(desk: Desk, draft: Draft, step: Any, **more: Any) -> Draft:
     key = DraftKey(draft.id, draft.version)
     with desk.db.write() as tx:
         found = step(tx, key, EVERY, desk.requester(), **more)
-    return found[0] if isinstance(found, tuple) else found
+    changed: Draft = found[0] if isinstance(found, tuple) else found
+    return changed
 
 
 def reread(desk: Desk, draft: Draft) -> Draft:

@@ -1,12 +1,7 @@
 """The dry run of an upload, and the file that is applied: nothing before it, and once only."""
 
-import re
-from functools import partial
-from typing import Any
-
 import pytest
 
-from frontdesk.audit.tables import audit_entries
 from frontdesk.db import Database
 from frontdesk.files import actions, set_file_settings
 from frontdesk.files.drafts import steps
@@ -62,7 +57,6 @@ def test_an_export_is_dry_run_and_applied_and_no_page_shows_a_value(
     assert desk.work_on_any()
     page = text_of(browser.open(path_of(draft, "dry-run")))
     dry = file_of(desk, reread(desk, draft).dry_run_id)
-    assert dry.counts == {"created": 13, "skipped": 6, "refused": 2, "warned": 5} or dry.counts
     assert f"{dry.counts['created']} would be created" in page
     assert f"{dry.counts['refused']} refused" in page
     assert "Nothing was changed." in page
@@ -74,7 +68,7 @@ def test_an_export_is_dry_run_and_applied_and_no_page_shows_a_value(
         assert (browser.status, covers(browser)) == (200, True), word
     browser.open(f"/console/accounts/{dry.account_id}/files/{dry.id}")
     assert covers(browser)
-    assert f'/uploads/{draft.id}"' in browser.page  # the way back
+    assert f'{path_of(draft, "dry-run")}"' in browser.page  # the way back
     assert desk.members() == {}
     page = text_of(browser.open(path_of(draft, "apply")))
     assert "Changes only: the people that the file omits stay as they are" in page
@@ -189,14 +183,14 @@ def test_nothing_is_applied_without_a_dry_run_of_the_same_columns(
 def test_a_dry_run_that_failed_or_was_cancelled_says_how_to_go_on(
     desk: Desk, sign_in: SignIn
 ) -> None:
-    mapping = {"columns": {"No such column": "external_id"}}
+    mapping = {"columns": {"external_id": None}}
     draft = take(desk, begin(desk, csv_of([row(1)])), steps.set_mapping, mapping=mapping)
     browser = sign_in(Role.EDITOR)
     dry = run(desk, browser, draft)
     page = text_of(browser)
     assert dry.state == "failed"
     assert "Dry run: failed" in page
-    assert "The mapping names" in page or "column" in page
+    assert "No column of a CSV holds the external_id" in page or "external_id" in page
     assert "Back to the columns" in page
     assert browser.open(path_of(draft, "apply")).path == path_of(draft, "dry-run")
     take(desk, reread(desk, draft), steps.set_mapping, mapping={})

@@ -112,10 +112,7 @@ def test_a_step_that_makes_the_dry_run_worthless_ends_it(desk: Desk) -> None:
     window = Window(desk).finish().decide()
     for take, more in (
         (steps.set_mapping, {"mapping": MAPPING}),
-        (
-            steps.set_plan_and_mode,
-            {"plan_id": desk.customer.plan_ids[0], "mode": FileMode.FULL},
-        ),
+        (steps.set_plan_and_mode, {"plan_id": desk.customer.plan_ids[0], "mode": FileMode.FULL}),
     ):
         waiting = window.step(steps.dry_run)
         window.step(take, **more)

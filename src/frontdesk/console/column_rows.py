@@ -146,7 +146,9 @@ def read_choices(suggestion: Json, mapping: Json, typed: Mapping[str, str]) -> C
             faults[f"c{numbers[name]}"] = f"{field} is also chosen for {others}. Choose one column."
     answers = _answers(suggestion, mapping, typed, faults)
     if KEY in missing_fields(suggestion, mapping, typed):
-        faults[KEY] = f"Choose the column that holds the {KEY}: it says which member a row is about."
+        faults[KEY] = (
+            f"Choose the column that holds the {KEY}: it says which member a row is about."
+        )
     if faults:
         raise WrongChoices(faults)
     return Choices(columns, day_first, answers)

@@ -14,13 +14,15 @@ from frontdesk.console.live import show_live
 from frontdesk.console.times import Times
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
-from frontdesk.errors import FrontdeskError
+from frontdesk.errors import FrontdeskError, NotFound
 from frontdesk.files import actions
 from frontdesk.files.approvers import find_obstacle
+from frontdesk.files.drafts.steps import get_draft
 from frontdesk.files.faults import FaultGroup, group_faults
 from frontdesk.files.model import (
     CHANGED,
     HELD_LISTS,
+    Draft,
     EligibilityFile,
     FileKey,
     FileState,
@@ -57,7 +59,8 @@ class Approval(NamedTuple):
 
 class FileDetails(NamedTuple):
     """What the page of a file shows. `names` are those of actors; `held_rows` are the first rows of
-    the list for which the file is held. `may_undo`: an undo of the file is possible now.
+    the list for which the file is held. `may_undo`: an undo of the file is possible now. `draft` is
+    the upload that the dry run is of, while it goes on from there.
     """
 
     view: FileView
@@ -68,6 +71,7 @@ class FileDetails(NamedTuple):
     held_list: str | None
     held_rows: Sequence[ListedRow]
     may_undo: bool
+    draft: Draft | None
 
 
 @PAGES.get(_PATH, for_=Right.FILES_READ)
@@ -189,6 +193,7 @@ def _read(tx: Tx, visit: Visit) -> FileDetails:
     actors |= {view.undo.client if view.undo else None}
     if approval is not None:
         actors |= {each.invited_by for each in approval.approvers}
+    may_write = visit.user.may(Right.FILES_WRITE, visit.account_id)
     is_settled = file.state not in (FileState.RUNNING, FileState.WAITING, FileState.RECEIVING)
     return FileDetails(
         view=view,
@@ -198,8 +203,19 @@ def _read(tx: Tx, visit: Visit) -> FileDetails:
         approval=approval,
         held_list=held_list,
         held_rows=held_rows,
-        may_undo=visit.user.may(Right.FILES_WRITE, visit.account_id) and _can_be_undone(tx, file),
+        may_undo=may_write and _can_be_undone(tx, file),
+        draft=_draft_of(tx, visit, file) if may_write else None,
     )
+
+
+def _draft_of(tx: Tx, visit: Visit, file: EligibilityFile) -> Draft | None:
+    """The open upload whose present dry run the file is."""
+    if file.draft_id is None:
+        return None
+    with suppress(NotFound):
+        draft = get_draft(tx, file.draft_id, visit.reach, now=visit.now)
+        return draft if draft.dry_run_id == file.id and draft.file_id is None else None
+    return None
 
 
 def faults_of(tx: Tx, file: EligibilityFile) -> list[FaultGroup]:

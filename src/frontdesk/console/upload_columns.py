@@ -223,7 +223,7 @@ async def _show(visit: Visit, refusal: Refusal, *, is_overtaken: bool = False) -
     written = typed.get("mapping", text)
     return frame.show(
         visit,
-        "Columns of an upload",
+        f"Upload {draft.id}: columns",
         "uploads/columns.html",
         status=refusal.said.status,
         page=page,

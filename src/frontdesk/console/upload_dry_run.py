@@ -107,7 +107,7 @@ async def _show_dry_run(visit: Visit, said: Said) -> Response:
     file = page.file
     return show_live(
         visit,
-        "Dry run of an upload",
+        f"Upload {page.draft.id}: dry run",
         "uploads/dry_run.html",
         status=said.status,
         message=said.message,
@@ -133,7 +133,7 @@ async def _show_apply(visit: Visit, said: Said) -> Response:
         return await _lead_on(visit)
     return frame.show(
         visit,
-        "Apply an upload",
+        f"Upload {page.draft.id}: apply",
         "uploads/apply.html",
         status=said.status,
         message=said.message,

@@ -186,9 +186,7 @@ def _set_order(mapping: Json, column: str, *, is_day_first: bool) -> None:
     wanted = DAY_FIRST if is_day_first else MONTH_FIRST
     for rule in _date_rules(mapping, column):
         formats = _words(rule["dates"])
-        turned = [
-            name if name in wanted else _OTHER_ORDER.get(name, name) for name in formats
-        ]
+        turned = [name if name in wanted else _OTHER_ORDER.get(name, name) for name in formats]
         both = [name for name in formats if _OTHER_ORDER.get(name) in formats]
         rule["dates"] = [*dict.fromkeys((*turned, *both))]
 

@@ -263,9 +263,7 @@ def _date_formats(cells: Collection[str]) -> tuple[list[str], bool]:
     shown = Counter(first for first, second in pairs if first != second)
     used: list[str] = []
     left = {cell for cell in cells if not _ISO.match(cell)}
-    orders = (
-        (DAY_FIRST, MONTH_FIRST) if shown[True] > shown[False] else (MONTH_FIRST, DAY_FIRST)
-    )
+    orders = (DAY_FIRST, MONTH_FIRST) if shown[True] > shown[False] else (MONTH_FIRST, DAY_FIRST)
     for name in chain(_PLAIN_DATES, *orders):
         earliest = _FIRST_SERIAL if name == values.EXCEL_SERIAL else EARLIEST_DOB
         read = date_reader([*filter(None, [parse_format(name)])], _LATEST_PIVOT)
