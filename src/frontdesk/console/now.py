@@ -6,7 +6,7 @@ the page that may have changed, without their frame; 304 where they have not.
 
 import hashlib
 from collections.abc import Callable, Hashable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
@@ -120,7 +120,7 @@ def _region(app: App, key: Hashable, source: object, render: Callable[[], str]) 
 
 
 def _answer(
-    visit: Visit, title: str, template: str, board: QueueBoard, region: Region, **values: str
+    visit: Visit, title: str, template: str, board: QueueBoard, region: Region, **values: Any
 ) -> Response:
     """The page; to a refresh its region alone, or 304."""
     as_of = frame.times_of(visit).clock_text(board.as_of)

@@ -238,7 +238,9 @@ def claim(
     query = sa.update(eligibility_files).where(
         _columns.id == file_id, _columns.epoch == epoch, is_free
     )
-    query = query.values(state=FileState.RUNNING, epoch=epoch + 1, lease_until=lease_until)
+    query = query.values(
+        state=FileState.RUNNING, epoch=epoch + 1, lease_until=lease_until, rows_checked=None
+    )
     with violation_as(Conflict(), eligibility_files, "account_id"):
         return _file(tx, query.returning(eligibility_files))
 

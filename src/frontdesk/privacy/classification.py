@@ -195,6 +195,7 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
             "approved",
             "size_bytes",
             "rows_total",
+            "rows_checked",
             "rows_done",
             "chunks_done",
             "members_before",
