@@ -215,8 +215,3 @@ def use_form_cookie(visit: Visit) -> tuple[Header, ...]:
     visit.secret = cookies.new_form_secret()
     return (cookies.set_cookie(config, cookies.FORM, visit.secret),)
 
-
-def rules_text(error: Invalid) -> str:
-    """The rules that fields break, as sentences."""
-    rules = (fault.message.rstrip(".") for fault in error.faults)
-    return " ".join(f"{rule[:1].upper()}{rule[1:]}." for rule in rules)
