@@ -30,7 +30,14 @@ from frontdesk.disclosures import (
 )
 from frontdesk.disclosures.another_address import Sender
 from frontdesk.disclosures.looks import LAST
-from frontdesk.disclosures.model import CallersWords, CheckedField, FileNames, Holder, Opening, OpeningReason
+from frontdesk.disclosures.model import (
+    CallersWords,
+    CheckedField,
+    FileNames,
+    Holder,
+    Opening,
+    OpeningReason,
+)
 from frontdesk.disclosures.person import Viewer, view_person
 from frontdesk.eligibility import derive_due, enrol
 from frontdesk.eligibility.people import (
@@ -218,9 +225,13 @@ class Installation:
             get_covered(tx, reach, member_id, now=self.clock())
         user = Requester("user:1", "request", self.clock())
         with self.db.write() as tx:
-            check_answer(tx, user, reach, CallersWords(member_id, 1, CheckedField.DOB, "1977-01-11"))
+            check_answer(
+                tx, user, reach, CallersWords(member_id, 1, CheckedField.DOB, "1977-01-11")
+            )
             open_record(tx, user, reach, Opening(member_id, OpeningReason.AUDIT, f"{n}", 1))
-            view_person(tx, user, reach, member_id, Viewer(Sender(1, vouches=False), reach, has_relay=True))
+            view_person(
+                tx, user, reach, member_id, Viewer(Sender(1, vouches=False), reach, has_relay=True)
+            )
             number, found = search(tx, user, self.customer.account_id, 1, ways[0])
         with self.db.read() as tx:
             assert find_search(tx, reach, Holder(user.actor, 1), number, now=self.clock()) == found

@@ -82,6 +82,6 @@ def mail_answer(why: WhyNoMail, times: Times, *, is_proven: bool) -> MailAnswer:
         when=times.at(moment),
         advice=tuple(_ADVICE[each] for each in why.remedies if each in _ADVICE),
         can_resend=can_send and why.resendable_from is None and not is_kept_back,
-        can_unblock=blocked is SuppressionReason.HARD_BOUNCE,
+        can_unblock=blocked is SuppressionReason.HARD_BOUNCE and not is_kept_back,
         can_cancel=own is not None and own.state in CANCELLABLE,
     )

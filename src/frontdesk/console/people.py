@@ -18,8 +18,8 @@ from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
 from frontdesk.disclosures import another_address
 from frontdesk.disclosures import searches as people_searches
-from frontdesk.disclosures.checks import check_answer
 from frontdesk.disclosures.another_address import Sender
+from frontdesk.disclosures.checks import check_answer
 from frontdesk.disclosures.model import (
     CallersWords,
     CheckedField,
@@ -43,7 +43,7 @@ PAGES = Pages()
 LABELS = {field: label_of(field) for field in CheckedField}
 
 _PLACE = "/console/accounts/{account_id}/people"
-_PERSON = _PLACE + "/{member_id}"
+PERSON = _PLACE + "/{member_id}"
 
 
 @PAGES.get(_PLACE, for_=Right.PEOPLE_FIND)
@@ -116,7 +116,7 @@ async def show_found(visit: Visit) -> Response:
     return frame.show(visit, "People found", "people/found.html", found=found, may_see=may_see)
 
 
-@PAGES.get(_PERSON, for_=Right.PEOPLE_CHECK)
+@PAGES.get(PERSON, for_=Right.PEOPLE_CHECK)
 async def show_person(visit: Visit) -> Response:
     """Show a person: covered, or the record while it is open in this session."""
     return await person_page(visit)
@@ -155,7 +155,7 @@ async def person_page(visit: Visit, *, status: int = 200, **said: Any) -> Respon
     )
 
 
-@PAGES.post(_PERSON + "/check", for_=Right.PEOPLE_CHECK)
+@PAGES.post(PERSON + "/check", for_=Right.PEOPLE_CHECK)
 async def check(visit: Visit) -> Response:
     """Compare what a caller says with the record. The answer stands in this page only."""
     said = CallersWords(
@@ -175,7 +175,7 @@ async def check(visit: Visit) -> Response:
     return await person_page(visit, checked=(said.field, answer))
 
 
-@PAGES.post(_PERSON + "/open", for_=Right.RECORD_OPEN)
+@PAGES.post(PERSON + "/open", for_=Right.RECORD_OPEN)
 async def open_person(visit: Visit) -> Response:
     """Open the record in this session, for 15 minutes, for a reason and a case."""
     try:
@@ -196,24 +196,22 @@ async def open_person(visit: Visit) -> Response:
     return frame.go_to(path_of(visit, opened.member_id))
 
 
-@PAGES.post(_PERSON + "/resend", for_=Right.INVITATION_SEND)
+@PAGES.post(PERSON + "/resend", for_=Right.INVITATION_SEND)
 async def resend(visit: Visit) -> Response:
     """Send the invitation again, to the person's present address."""
     return await _mend(visit, partial(another_address.resend, sender=sender_of(visit)))
 
 
-@PAGES.post(_PERSON + "/unblock", for_=Right.INVITATION_SEND)
+@PAGES.post(PERSON + "/unblock", for_=Right.INVITATION_SEND)
 async def unblock(visit: Visit) -> Response:
     """Lift a bounce of the address and send again."""
     unblock_and_resend = partial(
-        another_address.unblock_and_resend,
-        lift_within=_mail_reach(visit),
-        sender=sender_of(visit),
+        another_address.unblock_and_resend, lift_within=_mail_reach(visit), sender=sender_of(visit)
     )
     return await _mend(visit, unblock_and_resend)
 
 
-@PAGES.post(_PERSON + "/cancel", for_=Right.INVITATION_SEND)
+@PAGES.post(PERSON + "/cancel", for_=Right.INVITATION_SEND)
 async def cancel(visit: Visit) -> Response:
     """Cancel an invitation that has not left yet."""
     return await _mend(visit, person_mail.cancel)

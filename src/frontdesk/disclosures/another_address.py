@@ -17,12 +17,7 @@ from frontdesk.disclosures.checks import find_facts
 from frontdesk.disclosures.model import FACTS_NEEDED, Holder
 from frontdesk.eligibility import person_mail
 from frontdesk.eligibility.model import Outcome
-from frontdesk.eligibility.person_change import (
-    AskedChange,
-    ChangeAnswer,
-    Correction,
-    change_person,
-)
+from frontdesk.eligibility.person_change import AskedChange, ChangeAnswer, Correction, change_person
 from frontdesk.eligibility.person_mail import NewAddressMail
 from frontdesk.eligibility.search import get_kept
 from frontdesk.errors import Fault, FrontdeskError, Invalid
@@ -79,7 +74,7 @@ def change_address(
     sender: Sender,
     *,
     uniqueness: Uniqueness,
-) -> NewAddressMail | None | FrontdeskError:
+) -> NewAddressMail | FrontdeskError | None:
     """Change the person's address, and send the invitation there if it is proven. Returns None if
     the person has the address already, or the refusal of the record, as `change_person` does.
 
@@ -98,14 +93,10 @@ def change_address(
         return answer
     if answer.made.outcome is Outcome.UNCHANGED:
         return None
-    return person_mail.mail_to_new_address(
-        tx, reach, member["id"], requester, is_proven=proven
-    )
+    return person_mail.mail_to_new_address(tx, reach, member["id"], requester, is_proven=proven)
 
 
-def resend(
-    tx: Tx, reach: Reach, member_id: int, requester: Requester, *, sender: Sender
-) -> None:
+def resend(tx: Tx, reach: Reach, member_id: int, requester: Requester, *, sender: Sender) -> None:
     """As `person_mail.resend`."""
     member = get_kept(tx, reach, member_id)
     proven = is_proven(tx, requester, member["id"], sender)

@@ -134,9 +134,7 @@ def change_person(
     return ChangeAnswer(written, is_written=True) if isinstance(written, Enrolled) else written
 
 
-def _record_of(
-    tx: Tx, member: store.Values, change: Change, requester: Requester
-) -> MemberRecord:
+def _record_of(tx: Tx, member: store.Values, change: Change, requester: Requester) -> MemberRecord:
     """The change as a request would send it. Its external_id is the new one of a Rename."""
     if isinstance(change, Rename):
         given: dict[str, object] = {"external_id": change.external_id}
@@ -160,9 +158,7 @@ def _corrected(member: store.Values, change: Correction) -> dict[str, object]:
     texts = {name: text.strip() for name, text in change.texts.items() if name in CORRECTED}
     if change.are_whole:
         stored = {name: text_of_field(name, member[name]) for name in texts}
-        return {
-            name: _value_of(name, text) for name, text in texts.items() if text != stored[name]
-        }
+        return {name: _value_of(name, text) for name, text in texts.items() if text != stored[name]}
     return {name: _value_of(name, text) for name, text in texts.items() if text}
 
 

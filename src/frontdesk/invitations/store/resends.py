@@ -15,9 +15,7 @@ from frontdesk.text import fold_email, keyed_hash
 _i = invitations.c
 # The relay has definitely not taken these, whatever it was offered.
 _NEVER_TAKEN = and_(
-    _i.state == model.InvitationState.FAILED,
-    _i.reason.in_(model.DEFINITE_REFUSALS),
-    _i.losses == 0,
+    _i.state == model.InvitationState.FAILED, _i.reason.in_(model.DEFINITE_REFUSALS), _i.losses == 0
 )
 
 
