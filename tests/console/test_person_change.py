@@ -21,7 +21,7 @@ from frontdesk.users.model import Role
 from tests.conftest import Api, SetClock
 from tests.console.browsing import Browser
 from tests.console.conftest import SignIn
-from tests.console.test_people import MARKED, MARKERS, Desk, actions
+from tests.console.persons import MARKED, MARKERS, PeopleDesk, actions
 from tests.factories import Customer, make_customer, member_body
 
 FORMS = ("correct", "end", "rename", "address")
@@ -29,8 +29,8 @@ FACTS = {"dob": "1977-01-11", "last_name": "zqlast", "zipcode": "02134"}
 
 
 @pytest.fixture
-def desk(api: Api, customer: Customer) -> Desk:
-    return Desk(api, customer)
+def desk(api: Api, customer: Customer) -> PeopleDesk:
+    return PeopleDesk(api, customer)
 
 
 def stored(db: Database, member_id: int) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def match(browser: Browser, page: str, *fields: str) -> None:
 
 
 def test_a_covered_correction_changes_only_what_is_typed(
-    sign_in: SignIn, desk: Desk, db: Database
+    sign_in: SignIn, desk: PeopleDesk, db: Database
 ) -> None:
     id_ = desk.enrol(1, **MARKED)
     page = desk.page_of(id_)
@@ -70,7 +70,7 @@ def test_a_covered_correction_changes_only_what_is_typed(
     browser.send(page + "/correct", zipcode="02139-1234", first_name=" ")
     assert (browser.path, browser.status) == (page, 200)
     after = stored(db, id_)
-    assert {name for name in after if after[name] != before[name]} == {"zipcode"}
+    assert {name for name in after if after[name] != before[name]} - {"updated_at"} == {"zipcode"}
     assert after["zipcode"] == "02139-1234"
     [_, (outcome, client)] = history(db, id_)
     assert (outcome, client[:5]) == ("updated", "user:")
@@ -84,7 +84,7 @@ def test_a_covered_correction_changes_only_what_is_typed(
 
 
 def test_an_open_record_shows_its_values_and_a_blank_field_is_cleared(
-    sign_in: SignIn, desk: Desk, db: Database
+    sign_in: SignIn, desk: PeopleDesk, db: Database
 ) -> None:
     id_ = desk.enrol(1, **MARKED, metadata={"department": "North"})
     page = desk.page_of(id_)
@@ -112,7 +112,7 @@ def test_an_open_record_shows_its_values_and_a_blank_field_is_cleared(
     ("field", "text", "rule"),
     [
         ("dob", "11/01/1977", "it looks like month/day/year"),
-        ("member_id", "\u0410-1", "letter"),
+        ("member_id", "M\u20131001", "dashes"),
         ("zipcode", "x" * 50_000, "5"),
         ("email", "robin.2@example.com", "another"),
         ("metadata", "{no json", "object"),
@@ -120,7 +120,7 @@ def test_an_open_record_shows_its_values_and_a_blank_field_is_cleared(
     ],
 )
 def test_a_rule_stands_at_its_field_with_the_text_kept(
-    sign_in: SignIn, desk: Desk, field: str, text: str, rule: str, db: Database
+    sign_in: SignIn, desk: PeopleDesk, field: str, text: str, rule: str, db: Database
 ) -> None:
     id_ = desk.enrol(1, **MARKED)
     desk.enrol(2)
@@ -136,7 +136,9 @@ def test_a_rule_stands_at_its_field_with_the_text_kept(
     assert stored(db, id_) == before
 
 
-def test_a_text_of_100_000_characters_is_refused_as_too_large(sign_in: SignIn, desk: Desk) -> None:
+def test_a_text_of_100_000_characters_is_refused_as_too_large(
+    sign_in: SignIn, desk: PeopleDesk
+) -> None:
     page = desk.page_of(desk.enrol(1))
     browser = sign_in(Role.EDITOR).open(page + "/correct")
     browser.send(page + "/correct", first_name="x" * 100_000)
@@ -144,7 +146,7 @@ def test_a_text_of_100_000_characters_is_refused_as_too_large(sign_in: SignIn, d
 
 
 def test_a_change_of_the_access_is_shown_before_it_is_done(
-    sign_in: SignIn, desk: Desk, db: Database
+    sign_in: SignIn, desk: PeopleDesk, db: Database
 ) -> None:
     id_ = desk.enrol(1, **MARKED)
     page = desk.page_of(id_)
@@ -163,7 +165,7 @@ def test_a_change_of_the_access_is_shown_before_it_is_done(
 
 
 def test_an_end_has_a_second_step_and_is_taken_back_by_a_correction(
-    sign_in: SignIn, desk: Desk, db: Database
+    sign_in: SignIn, desk: PeopleDesk, db: Database
 ) -> None:
     id_ = desk.enrol(1, **MARKED)
     page = desk.page_of(id_)
@@ -191,7 +193,7 @@ def test_an_end_has_a_second_step_and_is_taken_back_by_a_correction(
     [("", "last day"), ("yesterday", "date"), ("2020-01-01", "effective"), ("2" * 50_000, "date")],
 )
 def test_an_end_without_a_good_day_does_nothing(
-    sign_in: SignIn, desk: Desk, day: str, rule: str, db: Database
+    sign_in: SignIn, desk: PeopleDesk, day: str, rule: str, db: Database
 ) -> None:
     id_ = desk.enrol(1)
     page = desk.page_of(id_)
@@ -205,7 +207,7 @@ def test_an_end_without_a_good_day_does_nothing(
 
 
 def test_a_rename_keeps_the_person_and_a_taken_identifier_says_no_more(
-    sign_in: SignIn, desk: Desk, db: Database
+    sign_in: SignIn, desk: PeopleDesk, db: Database
 ) -> None:
     id_ = desk.enrol(1, **MARKED)
     desk.enrol(2, last_name="Zqother")
@@ -225,7 +227,7 @@ def test_a_rename_keeps_the_person_and_a_taken_identifier_says_no_more(
 
 
 def test_a_record_that_another_window_changed_is_not_written_over(
-    sign_in: SignIn, desk: Desk, db: Database
+    sign_in: SignIn, desk: PeopleDesk, db: Database
 ) -> None:
     id_ = desk.enrol(1, **MARKED)
     page = desk.page_of(id_)
@@ -254,7 +256,9 @@ def test_a_record_that_another_window_changed_is_not_written_over(
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.APPROVER, Role.ADMIN, Role.OPERATOR])
-def test_roles_without_the_right_change_nothing(sign_in: SignIn, desk: Desk, role: Role) -> None:
+def test_roles_without_the_right_change_nothing(
+    sign_in: SignIn, desk: PeopleDesk, role: Role
+) -> None:
     page = desk.page_of(desk.enrol(1, **MARKED))
     browser = sign_in(role)
     token = {"token": browser.open("/console/me").form("/console/me")["token"]}
@@ -267,7 +271,7 @@ def test_roles_without_the_right_change_nothing(sign_in: SignIn, desk: Desk, rol
         assert not re.search(f'{page}/(correct|end|rename|address)"', shown)
 
 
-def test_support_changes_the_address_only(sign_in: SignIn, desk: Desk) -> None:
+def test_support_changes_the_address_only(sign_in: SignIn, desk: PeopleDesk) -> None:
     page = desk.page_of(desk.enrol(1, **MARKED))
     browser = sign_in(Role.SUPPORT)
     assert [browser.open(f"{page}/{name}").status for name in FORMS] == [403, 403, 403, 200]
@@ -277,10 +281,10 @@ def test_support_changes_the_address_only(sign_in: SignIn, desk: Desk) -> None:
 
 
 def test_another_accounts_person_looks_like_an_unknown_one(
-    sign_in: SignIn, desk: Desk, db: Database, api: Api
+    sign_in: SignIn, desk: PeopleDesk, db: Database, api: Api
 ) -> None:
     other = make_customer(db, name="Other Health")
-    theirs = Desk(api.as_(other.token), other).enrol(9, **MARKED)
+    theirs = PeopleDesk(api.as_(other.token), other).enrol(9, **MARKED)
     browser = sign_in(Role.EDITOR)
     token = {"token": browser.open("/console/me").form("/console/me")["token"]}
     answers = []
@@ -296,7 +300,7 @@ def test_another_accounts_person_looks_like_an_unknown_one(
 
 
 def test_an_ended_person_is_corrected_and_an_erased_one_is_gone(
-    sign_in: SignIn, desk: Desk, db: Database
+    sign_in: SignIn, desk: PeopleDesk, db: Database
 ) -> None:
     ended = desk.enrol(1, **MARKED, expiry_date="2026-02-01")
     page = desk.page_of(ended)
@@ -307,7 +311,7 @@ def test_an_ended_person_is_corrected_and_an_erased_one_is_gone(
 
 
 def test_a_person_of_a_plan_that_takes_nobody_is_corrected_with_a_warning(
-    sign_in: SignIn, desk: Desk, db: Database
+    sign_in: SignIn, desk: PeopleDesk, db: Database
 ) -> None:
     id_ = desk.enrol(1, **MARKED)
     plan_id = desk.customer.plan_ids[0]
@@ -321,7 +325,7 @@ def test_a_person_of_a_plan_that_takes_nobody_is_corrected_with_a_warning(
 
 
 def test_a_suspended_account_is_not_changed_by_support(
-    sign_in: SignIn, desk: Desk, db: Database, clock: SetClock
+    sign_in: SignIn, desk: PeopleDesk, db: Database, clock: SetClock
 ) -> None:
     id_ = desk.enrol(1, **MARKED)
     page = desk.page_of(id_)
@@ -334,7 +338,7 @@ def test_a_suspended_account_is_not_changed_by_support(
 
 
 def test_supports_address_without_facts_gets_no_mail_whoever_else_sends(
-    sign_in: SignIn, desk: Desk, db: Database
+    sign_in: SignIn, desk: PeopleDesk, db: Database
 ) -> None:
     id_ = desk.enrol(1, **MARKED | {"invite_immediately": True})
     page = desk.page_of(id_)
@@ -360,7 +364,9 @@ def test_supports_address_without_facts_gets_no_mail_whoever_else_sends(
     assert invitation(db, id_).address == "zqnew@zqhost.example"
 
 
-def test_an_editor_vouches_for_supports_address(sign_in: SignIn, desk: Desk, db: Database) -> None:
+def test_an_editor_vouches_for_supports_address(
+    sign_in: SignIn, desk: PeopleDesk, db: Database
+) -> None:
     id_ = desk.enrol(1, **MARKED | {"invite_immediately": True})
     page = desk.page_of(id_)
     support = sign_in(Role.SUPPORT).open(page + "/address")
@@ -373,7 +379,7 @@ def test_an_editor_vouches_for_supports_address(sign_in: SignIn, desk: Desk, db:
 
 
 def test_three_facts_send_the_invitation_to_the_new_address(
-    sign_in: SignIn, desk: Desk, db: Database
+    sign_in: SignIn, desk: PeopleDesk, db: Database
 ) -> None:
     id_ = desk.enrol(1, **MARKED | {"invite_immediately": True})
     page = desk.page_of(id_)
@@ -392,7 +398,7 @@ def test_three_facts_send_the_invitation_to_the_new_address(
 
 
 def test_facts_count_for_an_hour_in_their_session_and_the_email_is_none(
-    sign_in: SignIn, desk: Desk, db: Database, clock: SetClock
+    sign_in: SignIn, desk: PeopleDesk, db: Database, clock: SetClock
 ) -> None:
     id_ = desk.enrol(1, **MARKED | {"invite_immediately": True})
     page = desk.page_of(id_)
@@ -416,7 +422,7 @@ def test_facts_count_for_an_hour_in_their_session_and_the_email_is_none(
 
 
 def test_a_later_answer_that_differs_takes_the_fact_back(
-    sign_in: SignIn, desk: Desk, clock: SetClock
+    sign_in: SignIn, desk: PeopleDesk, clock: SetClock
 ) -> None:
     page = desk.page_of(desk.enrol(1, **MARKED))
     support = sign_in(Role.SUPPORT)
@@ -426,7 +432,7 @@ def test_a_later_answer_that_differs_takes_the_fact_back(
     assert "1 more is needed" in support.open(page + "/address").page
 
 
-def test_an_address_needs_its_rules(sign_in: SignIn, desk: Desk, db: Database) -> None:
+def test_an_address_needs_its_rules(sign_in: SignIn, desk: PeopleDesk, db: Database) -> None:
     id_ = desk.enrol(1, **MARKED)
     desk.enrol(2)
     page = desk.page_of(id_)
@@ -442,7 +448,7 @@ def test_an_address_needs_its_rules(sign_in: SignIn, desk: Desk, db: Database) -
 
 
 def test_the_forms_have_no_value_of_the_person_and_the_same_request(
-    sign_in: SignIn, desk: Desk
+    sign_in: SignIn, desk: PeopleDesk
 ) -> None:
     page = desk.page_of(desk.enrol(1, **MARKED))
     browser = sign_in(Role.EDITOR)
@@ -456,7 +462,7 @@ def test_the_forms_have_no_value_of_the_person_and_the_same_request(
 
 
 def test_a_mail_is_offered_again_only_when_it_works(
-    sign_in: SignIn, desk: Desk, db: Database, clock: SetClock
+    sign_in: SignIn, desk: PeopleDesk, db: Database, clock: SetClock
 ) -> None:
     id_ = desk.enrol(1, **MARKED | {"invite_immediately": True})
     page = desk.page_of(id_)

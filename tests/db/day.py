@@ -28,7 +28,7 @@ from frontdesk.disclosures import (
     read_names,
     search,
 )
-from frontdesk.disclosures.another_address import Sender
+from frontdesk.disclosures.another_address import MailSender
 from frontdesk.disclosures.looks import LAST
 from frontdesk.disclosures.model import (
     CallersWords,
@@ -230,7 +230,11 @@ class Installation:
             )
             open_record(tx, user, reach, Opening(member_id, OpeningReason.AUDIT, f"{n}", 1))
             view_person(
-                tx, user, reach, member_id, Viewer(Sender(1, vouches=False), reach, has_relay=True)
+                tx,
+                user,
+                reach,
+                member_id,
+                Viewer(MailSender(1, vouches=False), reach, has_relay=True),
             )
             number, found = search(tx, user, self.customer.account_id, 1, ways[0])
         with self.db.read() as tx:

@@ -18,7 +18,7 @@ from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
 from frontdesk.disclosures import another_address
 from frontdesk.disclosures import searches as people_searches
-from frontdesk.disclosures.another_address import Sender
+from frontdesk.disclosures.another_address import MailSender
 from frontdesk.disclosures.checks import check_answer
 from frontdesk.disclosures.model import (
     CallersWords,
@@ -233,10 +233,10 @@ async def _mend(visit: Visit, mend: Callable[..., None]) -> Response:
     return frame.go_to(path_of(visit, member_id))
 
 
-def sender_of(visit: Visit) -> Sender:
+def sender_of(visit: Visit) -> MailSender:
     """The user as a sender of mails. Who may change records vouches for an address."""
     vouches = visit.user.may(Right.RECORD_CHANGE, visit.account)
-    return Sender(visit.own_session.id, vouches)
+    return MailSender(visit.own_session.id, vouches)
 
 
 def _mail_reach(visit: Visit) -> Reach:

@@ -27,7 +27,7 @@ from frontdesk.eligibility.person_change import (
     Change,
     Correction,
     End,
-    Overtaken,
+    MemberOvertaken,
     Rename,
     change_person,
 )
@@ -121,7 +121,7 @@ async def readdress(visit: Visit) -> Response:
                 tx, requester, visit.reach, asked, sender, uniqueness=uniqueness
             ),
         )
-    except Overtaken as overtaken:
+    except MemberOvertaken as overtaken:
         return await _overtaken_page(visit, "address", overtaken)
     except (Invalid, RateLimited, Conflict, FactsChanged) as error:
         return await _refused_page(visit, "address", error)
@@ -144,7 +144,7 @@ async def _change(visit: Visit, name: str, change: Change) -> Response:
             visit,
             lambda tx: change_person(tx, requester, visit.reach, asked, uniqueness=uniqueness),
         )
-    except Overtaken as overtaken:
+    except MemberOvertaken as overtaken:
         return await _overtaken_page(visit, name, overtaken)
     except (Invalid, RateLimited, Conflict) as error:
         return await _refused_page(visit, name, error)
@@ -200,7 +200,7 @@ def _fields_of(name: str) -> Sequence[str]:
     return (one[name],) if name in one else CORRECTED
 
 
-async def _overtaken_page(visit: Visit, name: str, overtaken: Overtaken) -> Response:
+async def _overtaken_page(visit: Visit, name: str, overtaken: MemberOvertaken) -> Response:
     """The form anew. Values of an open record are shown as they are now: what was typed over older
     ones would undo the other change.
     """
@@ -277,7 +277,7 @@ def _values(form: ChangeForm, typed: Mapping[str, str]) -> Mapping[str, str]:
 async def _confirm_page(visit: Visit, name: str, made: Enrolled) -> Response:
     """What the change does to the access, with the form to do it."""
     form = await visit.app.write(lambda tx: _read_form(tx, visit, shows_values=False))
-    pair = made.access or AccessPair((), ())
+    pair = made.access or AccessPair(before=(), after=())
     loss = compare_access(*pair, form.today).loss
     fields = {
         key: text for key, text in visit.form.fields.items() if key not in ("user", "confirmed")

@@ -25,7 +25,7 @@ from frontdesk.reach import Reach
 
 
 @dataclass(frozen=True, slots=True)
-class Sender:
+class MailSender:
     """Who sends a mail to a person, in which session. `vouches`: an editor, who may also enter any
     address by a file.
     """
@@ -56,7 +56,7 @@ class FactsChanged(FrontdeskError, kind=Kind.CONFLICT):
         )
 
 
-def is_proven(tx: Tx, requester: Requester, member_id: int, sender: Sender) -> bool:
+def is_proven(tx: Tx, requester: Requester, member_id: int, sender: MailSender) -> bool:
     """Whether the sender's mails may go to an address that support entered: the sender vouches, or
     three facts have matched in the session within the last hour.
     """
@@ -71,7 +71,7 @@ def change_address(
     requester: Requester,
     reach: Reach,
     asked: NewAddress,
-    sender: Sender,
+    sender: MailSender,
     *,
     uniqueness: Uniqueness,
 ) -> NewAddressMail | FrontdeskError | None:
@@ -96,7 +96,9 @@ def change_address(
     return person_mail.mail_to_new_address(tx, reach, member["id"], requester, is_proven=proven)
 
 
-def resend(tx: Tx, reach: Reach, member_id: int, requester: Requester, *, sender: Sender) -> None:
+def resend(
+    tx: Tx, reach: Reach, member_id: int, requester: Requester, *, sender: MailSender
+) -> None:
     """As `person_mail.resend`."""
     member = get_kept(tx, reach, member_id)
     proven = is_proven(tx, requester, member["id"], sender)
@@ -110,7 +112,7 @@ def unblock_and_resend(
     requester: Requester,
     *,
     lift_within: Reach,
-    sender: Sender,
+    sender: MailSender,
 ) -> None:
     """As `person_mail.unblock_and_resend`."""
     member = get_kept(tx, reach, member_id)

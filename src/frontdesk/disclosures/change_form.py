@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from frontdesk.audit import Requester
 from frontdesk.clock import account_day
 from frontdesk.db import Tx
-from frontdesk.disclosures.another_address import Sender, is_proven
+from frontdesk.disclosures.another_address import MailSender, is_proven
 from frontdesk.disclosures.checks import find_facts
 from frontdesk.disclosures.covered import read_covered
 from frontdesk.disclosures.model import CheckedField, Holder
@@ -46,7 +46,7 @@ def view_change_form(
     requester: Requester,
     reach: Reach,
     member_id: int,
-    sender: Sender,
+    sender: MailSender,
     *,
     shows_values: bool,
 ) -> ChangeForm:

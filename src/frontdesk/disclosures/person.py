@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from frontdesk.audit import Requester
 from frontdesk.db import Tx
-from frontdesk.disclosures.another_address import Sender, is_proven
+from frontdesk.disclosures.another_address import MailSender, is_proven
 from frontdesk.disclosures.covered import read_covered
 from frontdesk.disclosures.model import Holder
 from frontdesk.disclosures.opened import find_opening, read_opened
@@ -25,7 +25,7 @@ class Viewer(NamedTuple):
     installation can send mail at all.
     """
 
-    sender: Sender
+    sender: MailSender
     mail_reach: Reach
     has_relay: bool
 

@@ -2,7 +2,7 @@
 change is decided and written as that of a request is (`enrol`), by all its rules.
 
 A page shows a member as of an entry of its history. If another entry has come since, nothing is done
-(Overtaken), so that nobody undoes what they have not seen.
+(MemberOvertaken), so that nobody undoes what they have not seen.
 """
 
 from collections.abc import Mapping
@@ -86,7 +86,7 @@ class ChangeAnswer:
     is_written: bool
 
 
-class Overtaken(FrontdeskError, kind=Kind.CONFLICT):
+class MemberOvertaken(FrontdeskError, kind=Kind.CONFLICT):
     """The member was changed after its page was made. `change` is the newest change."""
 
     def __init__(self, change: MemberChange) -> None:
@@ -107,7 +107,7 @@ def change_person(
     refusal of the record (Invalid, TooManyTaken, Conflict), for which the transaction has counted
     what it may have learned: commit it.
 
-    Raises NotFound, also for a withdrawn or erased member, and Overtaken.
+    Raises NotFound, also for a withdrawn or erased member, and MemberOvertaken.
     """
     member = get_kept(tx, reach, asked.member_id)
     record = replace(
@@ -178,11 +178,11 @@ def _value_of(name: str, text: str) -> object:
 
 
 def _refuse_overtaken(tx: Tx, member_id: int, version: int) -> None:
-    """Raises Overtaken if the locked member has a newer entry in its history."""
+    """Raises MemberOvertaken if the locked member has a newer entry in its history."""
     newest = store.list_newest_entries(tx, member_id, limit=1)
     if newest and newest[0].id != version:
         [entry] = newest
-        raise Overtaken(
+        raise MemberOvertaken(
             MemberChange(
                 entry.changed_at,
                 entry.client,
