@@ -8,7 +8,7 @@ from sqlalchemy import update
 
 from frontdesk.access.accounts import set_state
 from frontdesk.access.model import AccountState
-from frontdesk.audit import list_entries
+from frontdesk.audit import Requester, list_entries
 from frontdesk.db import Database
 from frontdesk.eligibility.search import get_kept
 from frontdesk.eligibility.store import list_history
@@ -16,6 +16,8 @@ from frontdesk.invitations import find_of_members
 from frontdesk.invitations.model import Invitation, InvitationState
 from frontdesk.invitations.tables import invitations
 from frontdesk.plans.tables import plans
+from frontdesk.privacy.erasure import erase_person, place_hold
+from frontdesk.privacy.model import Person
 from frontdesk.reach import EVERY
 from frontdesk.users.model import Role
 from tests.conftest import Api, SetClock
@@ -299,15 +301,27 @@ def test_another_accounts_person_looks_like_an_unknown_one(
     assert answers[:8] == answers[8:]
 
 
-def test_an_ended_person_is_corrected_and_an_erased_one_is_gone(
-    sign_in: SignIn, desk: PeopleDesk, db: Database
+def test_ended_and_held_people_are_corrected_and_an_erased_one_is_gone(
+    sign_in: SignIn, desk: PeopleDesk, db: Database, clock: SetClock
 ) -> None:
     ended = desk.enrol(1, **MARKED, expiry_date="2026-02-01")
-    page = desk.page_of(ended)
-    browser = sign_in(Role.EDITOR).open(page + "/correct")
-    browser.send(page + "/correct", city="Boston")
+    held = desk.enrol(2)
+    erased = desk.enrol(3)
+    requester = Requester("cli:anna", "request", clock())
+    with db.write() as tx:
+        place_hold(tx, Person(held, desk.customer.account_id), "CASE-1", requester)
+    browser = sign_in(Role.EDITOR)
+    for member_id in (ended, held):
+        page = desk.page_of(member_id)
+        browser.open(page + "/correct").send(page + "/correct", city="Boston")
+        assert stored(db, member_id)["city"] == "Boston"
     assert stored(db, ended)["expiry_date"] == "2026-02-01"
-    assert stored(db, ended)["city"] == "Boston"
+    page = desk.page_of(erased)
+    fields = browser.open(page + "/correct").form(page + "/correct")
+    erase_person(db, [Person(erased, desk.customer.account_id)], requester, clock)
+    for name in FORMS:
+        assert browser.post(f"{page}/{name}", fields | {"city": "Boston"}).status == 404
+        assert browser.open(f"{page}/{name}").status == 404
 
 
 def test_a_person_of_a_plan_that_takes_nobody_is_corrected_with_a_warning(
