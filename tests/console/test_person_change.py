@@ -110,6 +110,22 @@ def test_an_open_record_shows_its_values_and_a_blank_field_is_cleared(
     assert "Must not be null or blank" in browser.page
 
 
+def test_a_covered_form_stays_covered_when_the_record_is_opened_in_another_window(
+    sign_in: SignIn, desk: PeopleDesk, db: Database
+) -> None:
+    id_ = desk.enrol(1, **MARKED)
+    page = desk.page_of(id_)
+    browser = sign_in(Role.EDITOR).open(page + "/correct")
+    fields = browser.form(page + "/correct")
+    open_record(browser, page)
+    browser.post(page + "/correct", fields | {"zipcode": "x"})
+    assert browser.status == 422
+    assert not MARKERS.search(browser.page)
+    browser.send(page + "/correct", zipcode="02139")
+    after = stored(db, id_)
+    assert (after["zipcode"], after["city"]) == ("02139", MARKED["city"])
+
+
 @pytest.mark.parametrize(
     ("field", "text", "rule"),
     [

@@ -2,8 +2,8 @@
 e-mail address. Each is a form, and shows what it will do before it does what takes access away.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from frontdesk.access.accounts import get_account
 from frontdesk.access.model import WORKING
@@ -45,7 +45,6 @@ _LONGEST = (
     65_536  # characters: what a whole form may have, so that a rule of the field refuses a text
 )
 _UNCHANGED = "Nothing was changed: the record has these values already."
-_NO_FAULTS: tuple[Fault, ...] = ()
 
 _MAIL_SAID = {
     NewAddressMail.REFUSED: (
@@ -126,7 +125,7 @@ async def readdress(visit: Visit) -> Response:
     except (Invalid, RateLimited, Conflict, FactsChanged) as error:
         return await _refused_page(visit, "address", error)
     if mail is None:
-        return await _form_page(visit, "address", message=_UNCHANGED, tone="warn")
+        return await _form_page(visit, "address", message=_UNCHANGED)
     visit.app.db.announce_work()
     if mail in _MAIL_SAID:
         return await person_page(visit, message=_MAIL_SAID[mail], tone="warn")
@@ -153,7 +152,7 @@ async def _change(visit: Visit, name: str, change: Change) -> Response:
         return await _confirm_page(visit, name, made)
     visit.app.db.announce_work()
     if made.outcome is Outcome.UNCHANGED:
-        return await _form_page(visit, name, message=_UNCHANGED, tone="warn")
+        return await _form_page(visit, name, message=_UNCHANGED)
     if made.warnings:
         said = " ".join(("The change was made.", *_warned(made.warnings)))
         return await person_page(visit, message=said, tone="warn")
@@ -179,15 +178,16 @@ async def _write(visit: Visit, work: Callable[[Tx], Result | FrontdeskError]) ->
 
 async def _refused_page(visit: Visit, name: str, error: FrontdeskError) -> Response:
     """The form as it was filled, with the rule at each field that breaks one."""
-    status = PROBLEMS[error.kind].status
+    message = f"{error.detail} Nothing was changed."
+    faults: tuple[Fault, ...] = ()
     if isinstance(error, Invalid):
         faults = tuple(each._replace(field=_field_of(name, each.field)) for each in error.faults)
         rest = [each for each in faults if each.field.partition(".")[0] not in _fields_of(name)]
-        message = "Nothing was changed. See the rules at the fields."
-        if rest:
-            message = f"Nothing was changed. {rules_text(Invalid(rest))}"
-        return await _form_page(visit, name, status, message, faults=faults)
-    return await _form_page(visit, name, status, f"{error.detail} Nothing was changed.")
+        said = rules_text(Invalid(rest)) if rest else "See the rules at the fields."
+        message = f"Nothing was changed. {said}"
+    return await _form_page(
+        visit, name, status=PROBLEMS[error.kind].status, message=message, refused=faults
+    )
 
 
 def _field_of(name: str, field: str) -> str:
@@ -213,22 +213,27 @@ async def _overtaken_page(visit: Visit, name: str, overtaken: MemberOvertaken) -
         f"This record changed while the page was open: {who} changed {fields} at {at}. You have "
         "changed nothing."
     )
-    keeps = not visit.form.is_set("shown")
-    return await _form_page(visit, name, 409, message, keeps_typed=keeps, is_new=True)
+    keeps_typed = not visit.form.is_set("shown")
+    return await _form_page(visit, name, status=409, message=message, keeps_typed=keeps_typed)
 
 
 async def _form_page(
-    visit: Visit, name: str, status: int = 200, message: str = "", **said: Any
+    visit: Visit,
+    name: str,
+    *,
+    status: int = 200,
+    message: str = "",
+    refused: tuple[Fault, ...] | None = None,
+    keeps_typed: bool = True,
 ) -> Response:
-    """The form of a change. `said`: `faults` at its fields; `tone` of the message; `keeps_typed`
-    False shows the values of now; with `is_new` the form is as of now, whatever it was before.
+    """The form of a change, with what was typed. `refused`: the faults at its fields; what was typed
+    is then still about the record as the form has shown it.
     """
-    faults: tuple[Fault, ...] = said.get("faults", _NO_FAULTS)
-    typed = visit.form.fields if said.get("keeps_typed", True) else {}
-    form = await visit.app.write(lambda tx: _read_form(tx, visit, shows_values=name == "correct"))
-    version = form.version
-    if faults and not said.get("is_new"):
-        version = _version(visit)  # what was typed is about that record
+    typed = visit.form.fields if keeps_typed else {}
+    # Blank fields of a covered form must not become those of an open one: they would clear the record.
+    is_covered = bool(typed) and "shown" not in typed
+    shows = name == "correct" and not is_covered
+    form = await visit.app.write(lambda tx: _read_form(tx, visit, shows_values=shows))
     return frame.show(
         visit,
         f"Person {form.covered.id}: {_TITLES[name].lower()}",
@@ -236,12 +241,12 @@ async def _form_page(
         status=status,
         heading=_TITLES[name],
         form=form,
-        version=version,
+        version=form.version if refused is None else _version(visit),
         are_shown="shown" in typed or form.values is not None,
-        values=_values(form, typed),
-        rules=rules_by_field(faults),
+        values={**(form.values or {}), **typed},
+        rules=rules_by_field(refused or ()),
         message=message,
-        tone=said.get("tone", "bad"),
+        tone="warn" if status == 200 else "bad",
         label_of=label_of,
         fact_labels=[LABELS[each] for each in LABELS if each in form.facts],
         facts_missing=max(0, FACTS_NEEDED - len(form.facts)),
@@ -267,11 +272,6 @@ def _read_form(tx: Tx, visit: Visit, *, shows_values: bool) -> ChangeForm:
         sender_of(visit),
         shows_values=shows_values,
     )
-
-
-def _values(form: ChangeForm, typed: Mapping[str, str]) -> Mapping[str, str]:
-    """The text of each field: as typed, else as stored while the record is open."""
-    return {**(form.values or {}), **typed}
 
 
 async def _confirm_page(visit: Visit, name: str, made: Enrolled) -> Response:
