@@ -3,7 +3,7 @@ of upkeep.
 """
 
 import io
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -28,8 +28,17 @@ from frontdesk.disclosures import (
     read_names,
     search,
 )
+from frontdesk.disclosures.another_address import MailSender, NewAddress, change_address
+from frontdesk.disclosures.change_form import view_change_form
 from frontdesk.disclosures.looks import LAST
-from frontdesk.disclosures.model import CheckedField, FileNames, Holder, Opening, OpeningReason
+from frontdesk.disclosures.model import (
+    CallersWords,
+    CheckedField,
+    FileNames,
+    Holder,
+    Opening,
+    OpeningReason,
+)
 from frontdesk.disclosures.person import Viewer, view_person
 from frontdesk.eligibility import derive_due, enrol
 from frontdesk.eligibility.people import (
@@ -41,6 +50,13 @@ from frontdesk.eligibility.people import (
     merge,
     rename,
     unmerge,
+)
+from frontdesk.eligibility.person_change import (
+    AskedChange,
+    ChangeAnswer,
+    Correction,
+    change_person,
+    read_version,
 )
 from frontdesk.eligibility.search import (
     ByBirthDate,
@@ -109,6 +125,10 @@ from tests.files.loading import Desk, csv_of, row
 from tests.users.conftest import Desk as ConsoleDesk
 from tests.users.day import use_console
 from tests.worker.conftest import Post
+
+
+class _TakenBackError(Exception):
+    """The transaction is not to be committed."""
 
 
 class Installation:
@@ -217,10 +237,19 @@ class Installation:
             get_covered(tx, reach, member_id, now=self.clock())
         user = Requester("user:1", "request", self.clock())
         with self.db.write() as tx:
-            check_answer(tx, user, reach, member_id, field=CheckedField.DOB, text="1977-01-11")
+            check_answer(
+                tx, user, reach, CallersWords(member_id, 1, CheckedField.DOB, "1977-01-11")
+            )
             open_record(tx, user, reach, Opening(member_id, OpeningReason.AUDIT, f"{n}", 1))
-            view_person(tx, user, reach, member_id, Viewer(1, reach, has_relay=True))
+            view_person(
+                tx,
+                user,
+                reach,
+                member_id,
+                Viewer(MailSender(1, vouches=False), reach, has_relay=True),
+            )
             number, found = search(tx, user, self.customer.account_id, 1, ways[0])
+        self._change_a_person(member_id)
         with self.db.read() as tx:
             assert find_search(tx, reach, Holder(user.actor, 1), number, now=self.clock()) == found
             assert list_entries_about(tx, reach, member_id, size=3).before_id
@@ -228,6 +257,23 @@ class Installation:
             find_place_of(tx, member_id, file_id=1)
             list_of_account(tx, self.customer.account_id, before_id=LAST, limit=50)
             assert list_by_user(tx, "user:1", before_id=LAST, limit=50)
+
+    def _change_a_person(self, member_id: int) -> None:
+        """Taken back at the end: the day goes on with the person as it was."""
+        reach = Reach.of(self.customer.account_id)
+        user = Requester("user:1", "request", self.clock())
+        with suppress(_TakenBackError), self.db.write() as tx:
+            sender = MailSender(1, vouches=False)
+            form = view_change_form(tx, user, reach, member_id, sender, shows_values=True)
+            change = Correction({"city": "Salem"})
+            asked = AskedChange(member_id, form.version, change, is_confirmed=True)
+            uniqueness = self.config.uniqueness
+            made = change_person(tx, user, reach, asked, uniqueness=uniqueness)
+            assert isinstance(made, ChangeAnswer)
+            version = read_version(tx, member_id)
+            address = NewAddress(member_id, version, "another@example.com", is_mailed=False)
+            change_address(tx, user, reach, address, sender, uniqueness=uniqueness)
+            raise _TakenBackError
 
     def _read_members(self, n: int) -> None:
         members = f"/v2/plans/{self.customer.plan_ids[1]}/eligibility"

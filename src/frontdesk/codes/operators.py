@@ -11,6 +11,9 @@ from frontdesk.codes.model import Code, Kind, Remedy, Where
 _operator = partial(Code.declared, Where.OPERATOR)
 _fault = partial(_operator, kind=Kind.INVALID)
 
+ADDRESS_UNPROVEN = _operator(
+    "address_unproven", "Support entered the address before three facts of the caller had matched."
+)
 ALREADY_MERGED = _operator(
     "already_merged", "One of the members is merged into another member.", remedy=Remedy.SHOW_MEMBER
 )

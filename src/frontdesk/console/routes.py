@@ -8,6 +8,7 @@ from frontdesk.console import (
     me,
     now,
     people,
+    person_change,
     sign_in,
     upload_columns,
     upload_dry_run,
@@ -21,7 +22,7 @@ PLACES = (
     *(files.PAGES, file.PAGES, file_rows.PAGES),
     *(uploads.PAGES, upload_plan.PAGES),
     *(upload_columns.PAGES, upload_dry_run.PAGES),
-    *(people.PAGES, now.PAGES),
+    *(people.PAGES, person_change.PAGES, now.PAGES),
     home.PAGES,
 )
 _DECLARED = tuple(endpoint for place in PLACES for endpoint in place.endpoints)

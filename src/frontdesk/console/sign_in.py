@@ -9,6 +9,7 @@ from markupsafe import Markup
 from frontdesk.console import cookies, frame
 from frontdesk.console import sign_in_pages as pages
 from frontdesk.console.door import Pages, Who
+from frontdesk.console.rules import rules_text
 from frontdesk.console.times import try_again_text
 from frontdesk.console.visit import Visit
 from frontdesk.errors import Conflict, Invalid, NotFound, RateLimited
@@ -198,7 +199,7 @@ async def take_invitation(visit: Visit) -> Response:
             )
         )
     except Invalid as error:
-        return await _invitation_page(visit, message=pages.rules_text(error), name=name, status=422)
+        return await _invitation_page(visit, message=rules_text(error), name=name, status=422)
     except Conflict as error:
         return await _invitation_page(visit, message=error.detail, name=name, status=409)
     return _second_step(visit, begun)
@@ -240,7 +241,7 @@ async def take_reset(visit: Visit) -> Response:
             )
         )
     except Invalid as error:
-        return await _reset_page(visit, message=pages.rules_text(error), status=422)
+        return await _reset_page(visit, message=rules_text(error), status=422)
     return pages.sign_in_page(
         visit, message="The password is changed. Sign in with it.", email=user.email
     )

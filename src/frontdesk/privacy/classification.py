@@ -114,7 +114,10 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
         time=["changed_at"],
     ),
     "disclosures": _columns(
-        id=["id", "member_id", "session_id"], fact=["kind"], reference=["actor"], time=["at"]
+        id=["id", "member_id", "session_id"],
+        fact=["kind", "field", "answer"],
+        reference=["actor"],
+        time=["at"],
     ),
     "opened_names": _columns(id=["id", "file_id", "session_id"], reference=["actor"], time=["at"]),
     "people_searches": _columns(
@@ -141,7 +144,7 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
     ),
     "invitations": _columns(
         id=["id", "account_id", "plan_id", "member_id", "message_id"],
-        person=["address", "address_folded", "relay_words", "mailbox_digest"],
+        person=["address", "address_folded", "relay_words", "mailbox_digest", "unproven_folded"],
         fact=["kind", "delivery", "state", "epoch", "attempts", "losses", "reason", "relay_code"],
         time=["created_at", "updated_at", "due_at", "offered_at", "settled_at", "mailbox_at"],
     ),
