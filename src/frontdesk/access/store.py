@@ -52,6 +52,12 @@ def list_accounts(tx: Tx, reach: Reach) -> list[Account]:
     return [Account(*row) for row in tx.execute(query)]
 
 
+def find_account_names(tx: Tx, account_ids: Collection[int]) -> dict[int, str]:
+    """The names of these accounts."""
+    query = select(accounts.c.id, accounts.c.name).where(accounts.c.id.in_(sorted(account_ids)))
+    return {int(id_): str(name) for id_, name in tx.execute(query)}
+
+
 def account_is_active(account_id: ColumnElement[int]) -> ColumnElement[bool]:
     """The condition that the account in this column is neither suspended nor closed."""
     state = select(accounts.c.state).where(SameKey(accounts.c.id, account_id)).scalar_subquery()
@@ -103,6 +109,15 @@ def find_client_ids(tx: Tx, clients: Collection[int]) -> dict[int, str]:
     columns = api_clients.c
     query = select(columns.id, columns.client_id).where(columns.id.in_(sorted(clients)))
     return {int(client): str(client_id) for client, client_id in tx.execute(query)}
+
+
+def find_client_names(tx: Tx, reach: Reach, client_ids: Collection[str]) -> dict[str, str]:
+    """The names of those of the clients, by their public ids, that are within reach."""
+    columns = api_clients.c
+    query = select(columns.client_id, columns.name).where(columns.client_id.in_(sorted(client_ids)))
+    if reach.account_id is not None:
+        query = query.where(columns.account_id == reach.account_id)
+    return {str(client_id): str(name) for client_id, name in tx.execute(query)}
 
 
 def _client(row: RowMapping) -> ApiClient:

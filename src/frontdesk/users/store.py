@@ -191,6 +191,12 @@ def list_users(tx: Tx, reach: Reach, *, with_ended: bool) -> list[User]:
     return [_credentials(row).user for row in tx.execute(query).mappings()]
 
 
+def list_home_users(tx: Tx, reach: Reach) -> list[User]:
+    """The users of the account within reach, with EVERY those of the installation; by e-mail."""
+    query = _CREDENTIALS.where(_u.account_id == reach.account_id).order_by(_u.email, _u.id)
+    return [_credentials(row).user for row in tx.execute(query).mappings()]
+
+
 def find_users(tx: Tx, user_ids: Collection[int]) -> list[User]:
     query = _CREDENTIALS.where(_u.id.in_(sorted(user_ids)))
     return [_credentials(row).user for row in tx.execute(query).mappings()]
