@@ -28,7 +28,7 @@ from frontdesk.access.tables import (
 )
 from frontdesk.db import Tx
 from frontdesk.db.lookups import Lookup
-from frontdesk.db.sets import SameKey
+from frontdesk.db.sets import SameKey, count_by_key
 from frontdesk.errors import NotFound
 from frontdesk.reach import Reach
 
@@ -56,6 +56,18 @@ def find_account_names(tx: Tx, account_ids: Collection[int]) -> dict[int, str]:
     """The names of these accounts."""
     query = select(accounts.c.id, accounts.c.name).where(accounts.c.id.in_(sorted(account_ids)))
     return {int(id_): str(name) for id_, name in tx.execute(query)}
+
+
+def list_account_page(tx: Tx, *, after_id: int, limit: int) -> list[Account]:
+    """The accounts after an id, by id."""
+    query = select(accounts).where(accounts.c.id > after_id).order_by(accounts.c.id).limit(limit)
+    return [Account(*row) for row in tx.execute(query)]
+
+
+def count_clients(tx: Tx, account_ids: Collection[int], *, most: int) -> dict[int, int]:
+    """How many API clients of each account work, `most` at most."""
+    rows = "FROM api_clients WHERE account_id = :key AND revoked_at IS NULL"
+    return count_by_key(tx, rows, account_ids, most=most)
 
 
 def account_is_active(account_id: ColumnElement[int]) -> ColumnElement[bool]:

@@ -38,6 +38,7 @@ class Place(NamedTuple):
 ACCOUNTS = "/console/accounts"
 # Name, right and path of the places of the installation.
 _OF_INSTALLATION = (
+    ("System", Right.SYSTEM, "/console/system"),
     ("Trail of all", Right.TRAIL, "/console/trail"),
 )
 # Name, right and path of the places of an account.

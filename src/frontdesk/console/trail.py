@@ -101,11 +101,7 @@ def _entries(tx: Tx, visit: Visit, selection: Selection) -> EntriesAbout:
 
 
 def _around(
-    tx: Tx,
-    visit: Visit,
-    path: str,
-    users: Collection[User],
-    entries: Collection[Mapping[str, Any]],
+    tx: Tx, visit: Visit, path: str, users: Collection[User], entries: Collection[Mapping[str, Any]]
 ) -> Around:
     actors = {str(entry["actor"]) for entry in entries}
     own = {user.id for user in users}
