@@ -13,6 +13,7 @@ from frontdesk.config import Config
 from frontdesk.console import system
 from frontdesk.db import Database, checks
 from frontdesk.db.checks import CheckFailure
+from frontdesk.db.engine import database_time
 from frontdesk.errors import Unavailable
 from frontdesk.events.tables import webhook_endpoints
 from frontdesk.invitations import save_worker_status
@@ -61,8 +62,7 @@ def parts(page: str) -> dict[str, tuple[str, ...]]:
 
 def sees_worker(db: Database, *, relay_up: bool | None = True) -> None:
     with db.write() as tx:
-        now = checks.system_clock()
-        save_worker_status(tx, WorkerStatus(relay_up, 2.0), now=now)
+        save_worker_status(tx, WorkerStatus(relay_up, 2.0), now=database_time(tx))
 
 
 @pytest.mark.parametrize("role", Role)

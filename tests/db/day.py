@@ -95,6 +95,7 @@ from frontdesk.queues.model import IntervalRecords
 from frontdesk.queues.snapshot import counted
 from frontdesk.queues.upkeep import DEFAULT_AGE, prune
 from frontdesk.reach import EVERY, Reach
+from frontdesk.system.state import list_account_rows, read_system
 from frontdesk.text import wire_time
 from frontdesk.usage.request_costs import save as save_request_costs
 from frontdesk.users.directory import list_home_users, list_users
@@ -234,6 +235,7 @@ class Installation:
             read_covered(tx, reach, member_id, now=self.clock())
             find_place_of(tx, member_id, file_id=1)
         self._read_trail(user, member_id)
+        read_system(self.db, self.config, self.clock())
 
     def _read_trail(self, user: Requester, member_id: int) -> None:
         own = Reach.of(self.customer.account_id)
@@ -247,6 +249,7 @@ class Installation:
             for file in find_files(tx, FileFilter(own, 1)):
                 read_trail_about_file(tx, user, own, file.id)
             assert list_entries(tx, EVERY, AuditQuery(subject_id=member_id))
+            assert list_account_rows(tx, size=1).after_id
             find_account_names(tx, {1})
             find_client_names(tx, own, {self.customer.client_id})
 

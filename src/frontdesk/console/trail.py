@@ -119,11 +119,16 @@ def _around(
 def _read_selection(visit: Visit) -> Selection:
     """The selection in the address. Raises Invalid."""
     before_id = visit.number("before")
-    of = [visit.number(name) for name in _SUBJECTS]
-    if len([id_ for id_ in of if id_ is not None]) > 1:
+    selection = Selection(
+        user=visit.number("user"),
+        person=visit.number("person"),
+        file=visit.number("file"),
+        before_id=LAST if before_id is None else before_id,
+    )
+    if len([id_ for id_ in selection[:3] if id_ is not None]) > 1:
         rule = "choose a user, a person or a file"
         raise Invalid([Fault("user", codes.faults.NOT_ALLOWED, rule)])
-    return Selection(*of, before_id=LAST if before_id is None else before_id)
+    return selection
 
 
 def _title(selection: Selection) -> str:
