@@ -99,7 +99,7 @@ def test_a_large_file_shows_how_much_of_it_is_sent(
     assert any(re.fullmatch(r"[\d.]+ of 6\.0 MiB are sent\.", each) for each in seen)
     assert seen[-1] == "Sent. It is being stored."
     [draft_id] = drafts()
-    parts = []
+    parts: list[bytes] = []
     while part := db.ask(lambda tx: content_part(tx, draft_id, len(parts))):
         parts.append(part)
     assert len(parts) > 3

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from frontdesk.access import find_account_names, find_client_names
 from frontdesk.app import App
-from frontdesk.audit import Requester, list_by_user, list_of_account
+from frontdesk.audit import AuditQuery, Requester, list_entries
 from frontdesk.cli.invitations import describe_mail
 from frontdesk.config import Uniqueness, read_config
 from frontdesk.db import open_database
@@ -30,7 +31,6 @@ from frontdesk.disclosures import (
 )
 from frontdesk.disclosures.another_address import MailSender, NewAddress, change_address
 from frontdesk.disclosures.change_form import view_change_form
-from frontdesk.disclosures.looks import LAST
 from frontdesk.disclosures.model import (
     CallersWords,
     CheckedField,
@@ -40,6 +40,12 @@ from frontdesk.disclosures.model import (
     OpeningReason,
 )
 from frontdesk.disclosures.person import Viewer, view_person
+from frontdesk.disclosures.trail import (
+    read_trail,
+    read_trail_about_file,
+    read_trail_about_person,
+    read_trail_by_user,
+)
 from frontdesk.eligibility import derive_due, enrol
 from frontdesk.eligibility.people import (
     call_distinct,
@@ -69,13 +75,13 @@ from frontdesk.eligibility.search import (
 from frontdesk.errors import NotFound
 from frontdesk.events import claim_due, pass_over
 from frontdesk.events.delivery import Progress, save
-from frontdesk.files.actions import get_file
+from frontdesk.files.actions import find_files, get_file
 from frontdesk.files.approvers import find_obstacle
 from frontdesk.files.claims import RunOptions
 from frontdesk.files.drafts import steps, unfinished_drafts
 from frontdesk.files.drafts.steps import DraftKey, DraftUpload, NewDraft
 from frontdesk.files.faults import group_faults
-from frontdesk.files.model import Draft, FileKey, FileState
+from frontdesk.files.model import Draft, FileFilter, FileKey, FileState
 from frontdesk.files.overview import (
     read_ended,
     read_overview,
@@ -105,8 +111,10 @@ from frontdesk.queues.model import IntervalRecords
 from frontdesk.queues.snapshot import counted
 from frontdesk.queues.upkeep import DEFAULT_AGE, prune
 from frontdesk.reach import EVERY, Reach
+from frontdesk.system.state import list_account_rows, read_system
 from frontdesk.text import wire_time
 from frontdesk.usage.request_costs import save as save_request_costs
+from frontdesk.users.directory import list_home_users, list_users
 from frontdesk.web.telemetry import Telemetry
 from frontdesk.worker.background import SignOfLife
 from frontdesk.worker.delivery import policy_of
@@ -255,8 +263,24 @@ class Installation:
             assert list_entries_about(tx, reach, member_id, size=3).before_id
             read_covered(tx, reach, member_id, now=self.clock())
             find_place_of(tx, member_id, file_id=1)
-            list_of_account(tx, self.customer.account_id, before_id=LAST, limit=50)
-            assert list_by_user(tx, "user:1", before_id=LAST, limit=50)
+        self._read_trail(user, member_id)
+        read_system(self.db, self.config, self.clock())
+
+    def _read_trail(self, user: Requester, member_id: int) -> None:
+        own = Reach.of(self.customer.account_id)
+        with self.db.write() as tx:
+            for reach in (own, EVERY):
+                assert read_trail(tx, user, reach).entries
+                list_home_users(tx, reach)
+                for user_id in [each.id for each in list_users(tx, reach)[:1]]:
+                    read_trail_by_user(tx, user, reach, user_id)
+            assert read_trail_about_person(tx, user, own, member_id).entries
+            for file in find_files(tx, FileFilter(own, 1)):
+                read_trail_about_file(tx, user, own, file.id)
+            assert list_entries(tx, EVERY, AuditQuery(subject_id=member_id))
+            assert list_account_rows(tx, size=1).after_id
+            find_account_names(tx, {1})
+            find_client_names(tx, own, {self.customer.client_id})
 
     def _change_a_person(self, member_id: int) -> None:
         """Taken back at the end: the day goes on with the person as it was."""

@@ -12,6 +12,7 @@ from frontdesk.audit.store import last_entry_id as last_entry_id
 from frontdesk.audit.store import list_about as list_about
 from frontdesk.audit.store import list_by_user as list_by_user
 from frontdesk.audit.store import list_entries as list_entries
+from frontdesk.audit.store import list_newest as list_newest
 from frontdesk.audit.store import list_of_account as list_of_account
 from frontdesk.audit.store import record as record
 from frontdesk.audit.store import record_action as record_action

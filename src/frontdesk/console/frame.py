@@ -36,11 +36,17 @@ class Place(NamedTuple):
 
 
 ACCOUNTS = "/console/accounts"
+# Name, right and path of the places of the installation.
+_OF_INSTALLATION = (
+    ("System", Right.SYSTEM, "/console/system"),
+    ("Trail of all", Right.TRAIL, "/console/trail"),
+)
 # Name, right and path of the places of an account.
 _OF_ACCOUNT = (
     ("Files", Right.FILES_READ, "files"),
     ("People", Right.PEOPLE_FIND, "people"),
     ("Now", Right.FILES_READ, "now"),
+    ("Trail", Right.TRAIL, "trail"),
 )
 
 
@@ -124,3 +130,6 @@ def _places(visit: Visit) -> Iterator[Place]:
                 yield Place(name, path, here == path or here.startswith(path + "/"))
     if user.is_of_installation:
         yield Place("Accounts", ACCOUNTS, here == ACCOUNTS)
+        for name, right, path in _OF_INSTALLATION:
+            if user.may(right, None):
+                yield Place(name, path, here == path or here.startswith(path + "/"))

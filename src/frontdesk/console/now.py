@@ -13,6 +13,7 @@ from markupsafe import Markup
 from frontdesk.app import App
 from frontdesk.console import frame
 from frontdesk.console.door import REFRESH_HEADER, Pages
+from frontdesk.console.live import AS_OF
 from frontdesk.console.now_words import (
     GroupWords,
     chart_of,
@@ -32,8 +33,6 @@ from frontdesk.web.response import NO_STORE, Header, Response
 
 PAGES = Pages()
 
-# The time of the numbers, which the script shows also where they are the same as before.
-AS_OF = b"x-frontdesk-as-of"
 _TAG_LETTERS = 16
 
 

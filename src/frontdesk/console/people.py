@@ -112,7 +112,15 @@ async def show_found(visit: Visit) -> Response:
         lambda tx: find_search(tx, visit.reach, holder, number, now=visit.now)
     )
     may_see = visit.user.may(Right.PEOPLE_CHECK, visit.account)
-    return frame.show(visit, "People found", "people/found.html", found=found, may_see=may_see)
+    may_read_trail = visit.user.may(Right.TRAIL, visit.account)
+    return frame.show(
+        visit,
+        "People found",
+        "people/found.html",
+        found=found,
+        may_see=may_see,
+        trail=f"/console/accounts/{visit.account}/trail" if may_read_trail else "",
+    )
 
 
 @PAGES.get(PERSON, for_=Right.PEOPLE_CHECK)
@@ -249,5 +257,3 @@ def _mail_reach(visit: Visit) -> Reach:
 
 def path_of(visit: Visit, member_id: int) -> str:
     return f"/console/accounts/{visit.account}/people/{member_id}"
-
-

@@ -10,6 +10,8 @@ from frontdesk.console import (
     people,
     person_change,
     sign_in,
+    system,
+    trail,
     upload_columns,
     upload_dry_run,
     upload_plan,
@@ -20,9 +22,9 @@ from frontdesk.console.door import pages_of_forms
 PLACES = (
     *(sign_in.PAGES, me.PAGES),
     *(files.PAGES, file.PAGES, file_rows.PAGES),
-    *(uploads.PAGES, upload_plan.PAGES),
-    *(upload_columns.PAGES, upload_dry_run.PAGES),
+    *(uploads.PAGES, upload_plan.PAGES, upload_columns.PAGES, upload_dry_run.PAGES),
     *(people.PAGES, person_change.PAGES, now.PAGES),
+    *(system.PAGES, trail.PAGES),
     home.PAGES,
 )
 _DECLARED = tuple(endpoint for place in PLACES for endpoint in place.endpoints)

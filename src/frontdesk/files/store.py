@@ -20,7 +20,7 @@ from frontdesk.access import account_is_active
 from frontdesk.audit import Requester
 from frontdesk.db import Tx
 from frontdesk.db.failures import violation_as
-from frontdesk.db.sets import SameKey, insert_set
+from frontdesk.db.sets import SameKey, count_by_key, insert_set
 from frontdesk.eligibility import external_ids_of
 from frontdesk.eligibility.model import Outcome
 from frontdesk.errors import Conflict
@@ -401,6 +401,14 @@ def count_unfinished(tx: Tx) -> dict[FileState, tuple[int, datetime | None]]:
     query = sa.select(_columns.state, sa.func.count(), oldest).where(_columns.state.in_(UNFINISHED))
     rows = tx.execute(query.group_by(_columns.state))
     return dict.fromkeys(UNFINISHED, (0, None)) | {state: (count, at) for state, count, at in rows}
+
+
+def count_in_state(
+    tx: Tx, account_ids: Collection[int], state: FileState, *, most: int
+) -> dict[int, int]:
+    """How many files of each account are in a state, `most` at most."""
+    rows = f"FROM eligibility_files WHERE account_id = :key AND state = '{state.value}'"
+    return count_by_key(tx, rows, account_ids, most=most)
 
 
 def unfinished_files(tx: Tx, account_id: int) -> list[int]:

@@ -32,6 +32,18 @@ def list_users(tx: Tx, reach: Reach, *, with_ended: bool = False) -> list[User]:
     return store.list_users(tx, reach, with_ended=with_ended)
 
 
+def list_home_users(tx: Tx, reach: Reach) -> list[User]:
+    """The users of the account within reach, ended ones too; with EVERY those of the installation
+    only.
+    """
+    return store.list_home_users(tx, reach)
+
+
+def count_by_account(tx: Tx, account_ids: Collection[int], *, most: int) -> dict[int, int]:
+    """How many users of each account have not ended, `most` at most."""
+    return store.count_by_account(tx, account_ids, most=most)
+
+
 def find_users(tx: Tx, user_ids: Collection[int]) -> dict[int, User]:
     """Users by id, ended ones too: the names behind actors of the trail."""
     return {user.id: user for user in store.find_users(tx, user_ids)}

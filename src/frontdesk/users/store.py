@@ -13,7 +13,7 @@ from frontdesk.access.tables import accounts, api_clients
 from frontdesk.db import Tx
 from frontdesk.db.lookups import Lookup
 from frontdesk.db.schema import Json
-from frontdesk.db.sets import SameKey
+from frontdesk.db.sets import SameKey, count_by_key
 from frontdesk.reach import Reach
 from frontdesk.text import stored_time
 from frontdesk.users.model import NewUser, Role, Session, User, UserInvitation, UserState
@@ -191,9 +191,21 @@ def list_users(tx: Tx, reach: Reach, *, with_ended: bool) -> list[User]:
     return [_credentials(row).user for row in tx.execute(query).mappings()]
 
 
+def list_home_users(tx: Tx, reach: Reach) -> list[User]:
+    """The users of the account within reach, with EVERY those of the installation; by e-mail."""
+    query = _CREDENTIALS.where(_u.account_id == reach.account_id).order_by(_u.email, _u.id)
+    return [_credentials(row).user for row in tx.execute(query).mappings()]
+
+
 def find_users(tx: Tx, user_ids: Collection[int]) -> list[User]:
     query = _CREDENTIALS.where(_u.id.in_(sorted(user_ids)))
     return [_credentials(row).user for row in tx.execute(query).mappings()]
+
+
+def count_by_account(tx: Tx, account_ids: Collection[int], *, most: int) -> dict[int, int]:
+    """How many users of each account have not ended, `most` at most."""
+    rows = "FROM users WHERE account_id = :key AND state = 'active'"
+    return count_by_key(tx, rows, account_ids, most=most)
 
 
 def count_users(tx: Tx, account_id: int | None) -> int:
