@@ -6,6 +6,7 @@ A revocation takes effect in every process within 5 s, the time for which tokens
 
 import re
 import secrets
+from collections.abc import Collection
 from datetime import datetime
 
 from frontdesk import codes
@@ -169,6 +170,14 @@ def rotate_secret(
 def list_secrets(tx: Tx, reach: Reach, client_id: str) -> list[ClientSecret]:
     """The client's secrets, the newest first, without their texts. Raises NotFound."""
     return store.list_secrets(tx, get_client(tx, reach, client_id).id)
+
+
+def last_uses(tx: Tx, clients: Collection[ApiClient]) -> dict[str, str]:
+    """The UTC day (YYYY-MM-DD) on which each client last got a token, by its public client_id; a
+    client that never did is missing.
+    """
+    days = store.last_uses(tx, [each.id for each in clients])
+    return {each.client_id: days[each.id] for each in clients if each.id in days}
 
 
 def revoke_secret(tx: Tx, reach: Reach, client_id: str, secret: int, *, now: datetime) -> ApiClient:

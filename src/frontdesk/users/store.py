@@ -16,7 +16,7 @@ from frontdesk.db.schema import Json
 from frontdesk.db.sets import SameKey
 from frontdesk.reach import Reach
 from frontdesk.text import stored_time
-from frontdesk.users.model import NewUser, Role, Session, User, UserInvitation, UserState
+from frontdesk.users.model import SESSION_TIME, NewUser, Role, Session, User, UserInvitation, UserState
 from frontdesk.users.tables import (
     client_secrets_seen,
     known_browsers,
@@ -24,6 +24,7 @@ from frontdesk.users.tables import (
     recovery_codes,
     sessions,
     sign_in_attempts,
+    used_forms,
     user_invitations,
     users,
 )
@@ -453,10 +454,23 @@ def renew_browser(
 
 
 def forget_user(tx: Tx, user_id: int) -> None:
-    """Delete what lets the user in: sessions, sign-ins, browsers, recovery codes, a reset."""
+    """Delete what lets the user in: sessions, sign-ins, browsers, recovery codes, a reset; and which
+    forms have shown a secret.
+    """
     delete_sessions(tx, user_id)
-    for table in (known_browsers, recovery_codes, password_resets):
+    for table in (known_browsers, recovery_codes, password_resets, used_forms):
         tx.execute(delete(table).where(table.c.user_id == user_id))
+
+
+def use_form(tx: Tx, user_id: int, number_hash: bytes, now: datetime) -> bool:
+    """Note that the form has shown a secret; False if it had already. The user's row is locked."""
+    columns = used_forms.c
+    mine = (columns.user_id == user_id) & (columns.number_hash == number_hash)
+    if tx.execute(select(columns.user_id).where(mine)).first() is not None:
+        return False
+    row = {"user_id": user_id, "number_hash": number_hash, "used_at": now}
+    tx.execute(insert(used_forms).values(row))
+    return True
 
 
 def note_secret_seen(tx: Tx, user_id: int, client: int, now: datetime) -> None:
@@ -486,7 +500,8 @@ def users_who_saw(tx: Tx, client: int) -> dict[int, datetime]:
 
 def delete_expired(tx: Tx, before: datetime, *, unseen_since: datetime) -> int:
     """Delete what has expired before a time, 1000 rows of a kind at most: invitations, resets,
-    sign-ins, sessions; and browsers that have signed no one in since another time.
+    sign-ins, sessions; forms whose session ended before it; and browsers that have signed no one
+    in since another time.
     """
     ends = (
         (user_invitations.c.id, user_invitations.c.expires_at, before),
@@ -494,6 +509,7 @@ def delete_expired(tx: Tx, before: datetime, *, unseen_since: datetime) -> int:
         (sign_in_attempts.c.secret_hash, sign_in_attempts.c.expires_at, before),
         (sessions.c.id, sessions.c.ends_at, before),
         (known_browsers.c.secret_hash, known_browsers.c.seen_at, unseen_since),
+        (used_forms.c.number_hash, used_forms.c.used_at, before - SESSION_TIME),
     )
     count = 0
     for row_key, end, limit in ends:
