@@ -57,9 +57,7 @@ def end_secret(
     return client
 
 
-def end_tokens(
-    tx: Tx, reach: Reach, client_id: str, requester: Requester
-) -> tuple[ApiClient, int]:
+def end_tokens(tx: Tx, reach: Reach, client_id: str, requester: Requester) -> tuple[ApiClient, int]:
     """End every token of the client; returns their number. Raises NotFound."""
     client, count = accounts.revoke_tokens(tx, reach, client_id, now=requester.now)
     _record(tx, requester, "client.tokens_revoked", client, tokens=count)

@@ -321,9 +321,7 @@ def rotate(
     """
     name = read_text("CLIENT_ID", client_id)
     end = _end(context, expires_in_days)
-    made = clients.rotate(
-        context.tx, EVERY, name, context.requester, leaked=now, expires_at=end
-    )
+    made = clients.rotate(context.tx, EVERY, name, context.requester, leaked=now, expires_at=end)
     before = "The other secrets and all tokens end within 5 s." if now else _ROTATE_AGAIN
     return describe(_item(made.client, made.secret), f"{ONCE} {before}")
 

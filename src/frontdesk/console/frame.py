@@ -36,11 +36,13 @@ class Place(NamedTuple):
 
 
 ACCOUNTS = "/console/accounts"
+USERS = "/console/system/users"
 # Name, right and path of the places of an account.
 _OF_ACCOUNT = (
     ("Files", Right.FILES_READ, "files"),
     ("People", Right.PEOPLE_FIND, "people"),
     ("Now", Right.FILES_READ, "now"),
+    ("Account", Right.ACCOUNT_MANAGE, "account"),
 )
 
 
@@ -124,3 +126,6 @@ def _places(visit: Visit) -> Iterator[Place]:
                 yield Place(name, path, here == path or here.startswith(path + "/"))
     if user.is_of_installation:
         yield Place("Accounts", ACCOUNTS, here == ACCOUNTS)
+    if user.may(Right.SYSTEM, None):
+        is_current = here.startswith((USERS, "/console/system/invitations"))
+        yield Place("Users", USERS, is_current)

@@ -6,17 +6,37 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import RowMapping, Text, bindparam, cast, delete, func, insert, select, text, update
+from sqlalchemy import (
+    RowMapping,
+    Text,
+    bindparam,
+    cast,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    text,
+    update,
+)
 
 from frontdesk.access.model import AccountState
-from frontdesk.access.tables import accounts, api_clients
+from frontdesk.access.tables import accounts, api_clients, client_secrets
 from frontdesk.db import Tx
 from frontdesk.db.lookups import Lookup
 from frontdesk.db.schema import Json
 from frontdesk.db.sets import SameKey
 from frontdesk.reach import Reach
 from frontdesk.text import stored_time
-from frontdesk.users.model import SESSION_TIME, NewUser, Role, Session, User, UserInvitation, UserState
+from frontdesk.users.model import (
+    SESSION_TIME,
+    NewUser,
+    Role,
+    Session,
+    User,
+    UserInvitation,
+    UserState,
+)
 from frontdesk.users.tables import (
     client_secrets_seen,
     known_browsers,
@@ -192,6 +212,24 @@ def list_users(tx: Tx, reach: Reach, *, with_ended: bool) -> list[User]:
     return [_credentials(row).user for row in tx.execute(query).mappings()]
 
 
+def list_home(tx: Tx, account_id: int | None, *, after_id: int, limit: int) -> list[User]:
+    """The users of one home who have not ended, by id: those of the account, or with None those of
+    the installation.
+    """
+    mine = (_u.account_id == account_id) & (_u.id > after_id)
+    query = _CREDENTIALS.where(mine, _IS_ACTIVE).order_by(_u.id).limit(limit)
+    return [_credentials(row).user for row in tx.execute(query).mappings()]
+
+
+def list_here_since(tx: Tx, account_id: int, since: datetime, *, limit: int) -> list[User]:
+    """The users of the account and of the installation, ended ones too, who signed in since then; by
+    id.
+    """
+    is_home = or_(_u.account_id == account_id, _u.account_id.is_(None))
+    query = _CREDENTIALS.where(is_home, _u.last_signed_in_at >= since).order_by(_u.id).limit(limit)
+    return [_credentials(row).user for row in tx.execute(query).mappings()]
+
+
 def find_users(tx: Tx, user_ids: Collection[int]) -> list[User]:
     query = _CREDENTIALS.where(_u.id.in_(sorted(user_ids)))
     return [_credentials(row).user for row in tx.execute(query).mappings()]
@@ -275,6 +313,17 @@ def list_invitations(tx: Tx, reach: Reach, *, now: datetime) -> list[UserInvitat
     query = select(user_invitations).where(columns.expires_at > now).order_by(columns.id.desc())
     if reach.account_id is not None:
         query = query.where(columns.account_id == reach.account_id)
+    return [_invitation(row) for row in tx.execute(query).mappings()]
+
+
+def list_invitations_of_home(
+    tx: Tx, account_id: int | None, *, now: datetime, before_id: int, limit: int
+) -> list[UserInvitation]:
+    """Those into one home that can be used, before an id; the newest first."""
+    columns = user_invitations.c
+    mine = (columns.account_id == account_id) & (columns.id < before_id)
+    query = select(user_invitations).where(mine, columns.expires_at > now)
+    query = query.order_by(columns.id.desc()).limit(limit)
     return [_invitation(row) for row in tx.execute(query).mappings()]
 
 
@@ -482,12 +531,21 @@ def note_secret_seen(tx: Tx, user_id: int, client: int, now: datetime) -> None:
 
 
 def clients_seen(tx: Tx, user_id: int) -> list[str]:
-    """The public ids of the clients, not revoked yet, whose secret the user was shown."""
+    """The public ids of the clients whose secret the user was shown, and that still have a secret of
+    that time or before.
+    """
+    known = select(client_secrets.c.id).where(
+        SameKey(client_secrets.c.api_client_id, client_secrets_seen.c.api_client_id),
+        client_secrets.c.revoked_at.is_(None),
+        client_secrets.c.created_at <= client_secrets_seen.c.seen_at,
+    )
     query = (
         select(api_clients.c.client_id)
         .select_from(client_secrets_seen)
         .join(api_clients, SameKey(api_clients.c.id, client_secrets_seen.c.api_client_id))
-        .where(client_secrets_seen.c.user_id == user_id, api_clients.c.revoked_at.is_(None))
+        .where(
+            client_secrets_seen.c.user_id == user_id, known.correlate(client_secrets_seen).exists()
+        )
     )
     return list(tx.execute(query.order_by(api_clients.c.id)).scalars())
 
