@@ -19,6 +19,7 @@ from frontdesk.errors import Fault, Invalid, NotFound, Suspended
 from frontdesk.reach import Reach
 
 LIVE_SECRETS = 2
+MOST_CLIENTS = 100  # of an account, that are not revoked
 
 # A text of any other form is no client_id, and a database may refuse it (U+0000).
 _CLIENT_ID = re.compile(r"[!-~]{1,64}")
@@ -84,14 +85,16 @@ def refuse_unless_active(tx: Tx, account_id: int) -> None:
 
 def create_client(tx: Tx, new: NewClient, *, now: datetime) -> tuple[ApiClient, str]:
     """The new client and its secret, which can't be read again. Raises Invalid for scopes that
-    don't fit the owner; NotFound for an unknown account; Suspended for a closed one.
+    don't fit the owner, and for one client of the account too many; NotFound for an unknown
+    account; Suspended for a closed one.
     """
     _check_owner(new)
-    if (
-        new.account_id is not None
-        and store.lock_account(tx, new.account_id).state is AccountState.CLOSED
-    ):
-        raise Suspended("The account is closed for good.")
+    if new.account_id is not None:
+        if store.lock_account(tx, new.account_id).state is AccountState.CLOSED:
+            raise Suspended("The account is closed for good.")
+        if store.count_live_clients(tx, new.account_id) >= MOST_CLIENTS:
+            rule = f"must be one of the account's {MOST_CLIENTS} clients: revoke some"
+            raise Invalid([Fault("name", codes.operators.TOO_MANY, rule)])
     client = store.insert_client(tx, new, client_id=secrets.token_hex(16), now=now)
     return client, _add_secret(tx, client, new.expires_at, now=now)
 

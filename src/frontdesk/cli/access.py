@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 from frontdesk import codes
-from frontdesk.access import accounts, clients, create_account, list_accounts, list_clients
+from frontdesk.access import accounts, create_account, list_accounts, list_clients
 from frontdesk.access.model import AccountState, ApiClient, NewClient, Scope
 from frontdesk.cli.command_group import CommandContext, CommandGroup
 from frontdesk.cli.layout import picked
@@ -30,7 +30,7 @@ from frontdesk.invitations import delivery
 from frontdesk.reach import EVERY
 from frontdesk.usage import change_quota, find_quota, list_quotas, list_usage
 from frontdesk.usage.model import GIB, AccountUsage, Quota, Usage
-from frontdesk.users import end_sessions_of_account
+from frontdesk.users import clients, end_sessions_of_account
 
 AccountArgument = Annotated[int, id_argument("ID", "Id of the account (see `account list`).")]
 ClientId = Annotated[str, argument("CLIENT_ID", "The client's public client_id.")]

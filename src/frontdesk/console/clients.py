@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from frontdesk import codes
-from frontdesk.access import accounts, clients, list_clients
+from frontdesk.access import accounts, list_clients
 from frontdesk.access.model import ApiClient, ClientSecret, MadeSecret, NewClient, Scope
 from frontdesk.config import Environment
 from frontdesk.console import frame
@@ -24,7 +24,7 @@ from frontdesk.console.door import Pages
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
 from frontdesk.errors import Fault, Invalid
-from frontdesk.users import directory
+from frontdesk.users import clients, directory
 from frontdesk.users.model import Right, User
 from frontdesk.users.names import read_name
 from frontdesk.users.once import new_number

@@ -5,26 +5,16 @@ in the audit trail, with the database id of the client as its subject.
 from datetime import datetime
 from typing import Any
 
-from frontdesk import audit, codes
-from frontdesk.access import accounts, store
+from frontdesk import audit
+from frontdesk.access import accounts
 from frontdesk.access.model import ApiClient, MadeSecret, NewClient
 from frontdesk.audit import Requester
 from frontdesk.db import Tx
-from frontdesk.errors import Fault, Invalid
 from frontdesk.reach import Reach
-
-MOST_CLIENTS = 100  # of an account, that are not revoked
 
 
 def create(tx: Tx, new: NewClient, requester: Requester) -> MadeSecret:
-    """A new client and its secret. Raises as `accounts.create_client`, and Invalid for one client of
-    the account too many.
-    """
-    if new.account_id is not None:
-        store.lock_account(tx, new.account_id)
-        if store.count_live_clients(tx, new.account_id) >= MOST_CLIENTS:
-            rule = f"must be one of the account's {MOST_CLIENTS} clients: revoke some"
-            raise Invalid([Fault("name", codes.operators.TOO_MANY, rule)])
+    """A new client and its secret. Raises as `accounts.create_client`."""
     client, secret = accounts.create_client(tx, new, now=requester.now)
     _record(tx, requester, "client.created", client, scopes=sorted(client.scopes))
     return MadeSecret(client, secret)
