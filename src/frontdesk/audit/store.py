@@ -196,7 +196,8 @@ def first_id_since(tx: Tx, since: datetime) -> int:
     """An id such that no entry before it is of this time or later: ids follow the time, which no index
     has, so it is found by halving the ids.
     """
-    low, high = 0, last_entry_id(tx) + 1
+    low = 0
+    high = last_entry_id(tx) + 1
     while low < high:
         middle = (low + high) // 2
         query = select(_columns.id, _columns.at).where(_columns.id >= middle)
