@@ -1,7 +1,8 @@
 """Forms that show a secret do so once: sent again (a reload, a second press) they make nothing.
 
-Each such form has a random number, which is noted in the transaction that makes the secret. A token of
-a form is good for one session, so a number needs no keeping beyond the longest session.
+Each such form has a random number, which is noted in the transaction that makes the secret. It is kept
+for half a year: a form may be sent again from a window that was left open, and taken up after
+another sign-in.
 """
 
 import re

@@ -28,15 +28,7 @@ from frontdesk.db.schema import Json
 from frontdesk.db.sets import SameKey
 from frontdesk.reach import Reach
 from frontdesk.text import stored_time
-from frontdesk.users.model import (
-    SESSION_TIME,
-    NewUser,
-    Role,
-    Session,
-    User,
-    UserInvitation,
-    UserState,
-)
+from frontdesk.users.model import NewUser, Role, Session, User, UserInvitation, UserState
 from frontdesk.users.tables import (
     client_secrets_seen,
     known_browsers,
@@ -558,8 +550,8 @@ def users_who_saw(tx: Tx, client: int) -> dict[int, datetime]:
 
 def delete_expired(tx: Tx, before: datetime, *, unseen_since: datetime) -> int:
     """Delete what has expired before a time, 1000 rows of a kind at most: invitations, resets,
-    sign-ins, sessions; forms whose session ended before it; and browsers that have signed no one
-    in since another time.
+    sign-ins, sessions; and before another time browsers that have signed no one in since, and the
+    numbers of forms.
     """
     ends = (
         (user_invitations.c.id, user_invitations.c.expires_at, before),
@@ -567,7 +559,7 @@ def delete_expired(tx: Tx, before: datetime, *, unseen_since: datetime) -> int:
         (sign_in_attempts.c.secret_hash, sign_in_attempts.c.expires_at, before),
         (sessions.c.id, sessions.c.ends_at, before),
         (known_browsers.c.secret_hash, known_browsers.c.seen_at, unseen_since),
-        (used_forms.c.number_hash, used_forms.c.used_at, before - SESSION_TIME),
+        (used_forms.c.number_hash, used_forms.c.used_at, unseen_since),
     )
     count = 0
     for row_key, end, limit in ends:
