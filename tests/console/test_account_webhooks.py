@@ -7,9 +7,11 @@ import pytest
 from frontdesk import events
 from frontdesk.audit import list_entries
 from frontdesk.db import Database
+from frontdesk.events.delivery import Progress, save
 from frontdesk.events.model import EndpointState
 from frontdesk.reach import EVERY
 from frontdesk.users.model import Role
+from tests.conftest import SetClock
 from tests.console.browsing import Browser
 from tests.console.conftest import SignIn
 from tests.factories import Customer, make_customer
@@ -161,3 +163,18 @@ def test_another_accounts_endpoint_looks_like_an_unknown_one(
         assert answers[0] == answers[1], action
         assert answers[0][0] == 404
     assert len(db.ask(lambda tx: events.list_endpoints(tx, other.account_id))) == 1
+
+
+def test_a_failing_endpoint_says_since_when_and_why(
+    sign_in: SignIn, customer: Customer, db: Database, clock: SetClock
+) -> None:
+    browser = sign_in(Role.ADMIN)
+    page = made_by(browser, customer)
+    with db.write() as tx:
+        [claimed] = events.claim_due(tx, [int(page.rpartition("/")[2])], clock())
+        progress = Progress(claimed.place, delivered=False, error="timeout")
+        assert save(tx, claimed, progress, now=clock(), ends=True) is not None
+    assert "no whole answer within 10 s, after 1 attempt of" in browser.open(page).page
+    assert "timeout" in browser.open(place_of(customer)).page
+    overview = f"/console/accounts/{customer.account_id}/account"
+    assert f'href="{page}"' in browser.open(overview).page

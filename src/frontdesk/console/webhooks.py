@@ -33,6 +33,18 @@ REASONS = {
     PauseReason.UNVERIFIED: "its address answered no test with 2xx for a day",
 }
 
+# What the last attempt failed by, in words (docs/webhooks.md); others are statuses, `status_500`.
+FAILURES = {
+    "timeout": "no whole answer within 10 s",
+    "connection": "the connection was refused, or ended before the answer",
+    "certificate": "the certificate is not valid for this name",
+    "unknown_host": "the name leads nowhere",
+    "forbidden_address": "the name leads to an address that is not on the internet",
+    "malformed_answer": "the answer is no HTTP/1.1",
+    "answer_too_large": "the head of the answer is over 64 KiB",
+    "internal_error": "the fault is the service's: tell an operator",
+}
+
 
 @PAGES.get(_PLACE, for_=Right.ACCOUNT_MANAGE)
 async def show_endpoints(visit: Visit) -> Response:
@@ -104,6 +116,7 @@ async def _endpoint_page(visit: Visit, message: str = "", status: int = 200) -> 
         endpoint=found,
         version=_version(found),
         reasons=REASONS,
+        failures=FAILURES,
         types=TYPES,
         message=message,
         typed=visit.form.fields,
