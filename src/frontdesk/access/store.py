@@ -110,6 +110,24 @@ def list_clients(tx: Tx, reach: Reach, *, client_id: str | None = None) -> list[
     return [_client(row) for row in tx.execute(query).mappings()]
 
 
+def count_live_clients(tx: Tx, account_id: int) -> int:
+    """The clients of the account that are not revoked."""
+    columns = api_clients.c
+    mine = (columns.account_id == account_id) & columns.revoked_at.is_(None)
+    return int(tx.execute(select(func.count()).select_from(api_clients).where(mine)).scalar_one())
+
+
+def last_uses(tx: Tx, clients: Collection[int]) -> dict[int, str]:
+    """The UTC day on which a secret of each client, by database id, last got a token; clients whose
+    secrets never did are missing.
+    """
+    columns = client_secrets.c
+    of = columns.api_client_id
+    mine = of.in_(sorted(clients)) & columns.last_used_on.is_not(None)
+    query = select(of, func.max(columns.last_used_on)).where(mine).group_by(of)
+    return {int(client): str(day) for client, day in tx.execute(query)}
+
+
 def client_number(tx: Tx, client_id: str) -> int | None:
     """The number under which the audit trail has the client; None without such a client."""
     query = select(api_clients.c.id).where(api_clients.c.client_id == client_id)

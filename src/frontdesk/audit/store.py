@@ -21,6 +21,7 @@ from frontdesk.reach import Reach
 from frontdesk.text import stored_time
 
 _columns = audit_entries.c
+_READ_TOGETHER = 1000  # entries by their ids, in one statement
 ENTRY_BYTES = 250  # of an entry without a detail, with its part of the indexes
 
 
@@ -218,6 +219,58 @@ def list_of_account(tx: Tx, account_id: int, *, before_id: int, limit: int) -> l
 def list_by_user(tx: Tx, actor: str, *, before_id: int, limit: int) -> list[dict[str, Any]]:
     """The newest entries of a user of the console (`user:12`) before an id, as rows by column."""
     return _page(tx, _columns.actor, actor, BY_USERS, before_id, limit)
+
+
+def first_id_since(tx: Tx, since: datetime) -> int:
+    """An id such that no entry before it is of this time or later: ids follow the time, which no index
+    has, so it is found by halving the ids.
+    """
+    low = 0
+    high = last_entry_id(tx) + 1
+    while low < high:
+        middle = (low + high) // 2
+        query = select(_columns.id, _columns.at).where(_columns.id >= middle)
+        row = tx.execute(query.order_by(_columns.id).limit(1)).first()
+        if row is None or row.at >= since:
+            high = middle
+        else:
+            low = row.id + 1
+    return low
+
+
+def list_of_users(
+    tx: Tx,
+    account_id: int,
+    actors: Collection[str],
+    actions: Collection[str],
+    *,
+    first_id: int,
+    limit: int,
+) -> list[dict[str, Any]]:
+    """The entries about the account with these actions, from an id on, of each of these users of the
+    console (`user:12`): `actor`, `action`, `at` and `detail`; the newest `limit` of each user.
+    """
+    names = ", ".join(f"'{action}'" for action in sorted(actions))
+    if tx.dialect.name == "sqlite":
+        sql = f"""SELECT e.id FROM json_each(?) AS w JOIN audit_entries e ON e.id IN (
+            SELECT a.id FROM audit_entries a WHERE a.actor = w.value AND a.id >= ?
+            AND {BY_USERS.text.replace("actor", "a.actor")} AND a.account_id = ?
+            AND a.action IN ({names}) ORDER BY a.id DESC LIMIT ?)"""  # noqa: S608 - our own words
+    else:  # a range in the order of the index, as in `_ids_about`
+        sql = f"""SELECT e.id FROM json_array_elements_text(%s::json) AS w CROSS JOIN LATERAL (
+            SELECT a.id FROM audit_entries a
+            WHERE (a.actor, a.id) >= (w.value, %s) AND a.actor <= w.value
+            AND {BY_USERS.text.replace("actor", "a.actor")} AND a.account_id = %s
+            AND a.action IN ({names}) ORDER BY a.actor DESC, a.id DESC LIMIT %s
+            ) AS e"""  # noqa: S608
+    parameters = (as_json(sorted(actors)), first_id, account_id, limit)
+    ids = list(tx.exec_driver_sql(sql, parameters).scalars())
+    found: list[dict[str, Any]] = []
+    for start in range(0, len(ids), _READ_TOGETHER):
+        part = ids[start : start + _READ_TOGETHER]
+        query = select(*_columns["actor", "action", "at", "detail"]).where(_columns.id.in_(part))
+        found += [_row(each) for each in tx.execute(query).mappings()]
+    return found
 
 
 def _page(

@@ -80,6 +80,9 @@ SEVERAL_ACCOUNTS = _operator(
     "Several accounts have a member with this identifier.",
     remedy=Remedy.NAME_ACCOUNT,
 )
+SHOWN_ALREADY = _operator(
+    "shown_already", "This form has shown its secret before; it shows it once and makes no other."
+)
 SUPPRESSED = _operator(
     "suppressed", "Mail to the address is suppressed.", remedy=Remedy.STOP_SUPPRESSING
 )

@@ -1,10 +1,13 @@
 """Every page of the console. What is not here is "not found"."""
 
 from frontdesk.console import (
+    account,
+    clients,
     file,
     file_rows,
     files,
     home,
+    looks,
     me,
     now,
     people,
@@ -16,6 +19,9 @@ from frontdesk.console import (
     upload_dry_run,
     upload_plan,
     uploads,
+    users,
+    users_invited,
+    webhooks,
 )
 from frontdesk.console.door import pages_of_forms
 
@@ -24,6 +30,8 @@ PLACES = (
     *(files.PAGES, file.PAGES, file_rows.PAGES),
     *(uploads.PAGES, upload_plan.PAGES, upload_columns.PAGES, upload_dry_run.PAGES),
     *(people.PAGES, person_change.PAGES, now.PAGES),
+    *(account.PAGES, clients.PAGES, webhooks.PAGES, looks.PAGES),
+    *(users.PAGES, users_invited.PAGES),
     *(system.PAGES, trail.PAGES),
     home.PAGES,
 )

@@ -92,6 +92,7 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
     ),
     "known_browsers": _columns(id=["user_id"], proof=["secret_hash"], time=["seen_at"]),
     "client_secrets_seen": _columns(id=["api_client_id", "user_id"], time=["seen_at"]),
+    "used_forms": _columns(id=["user_id"], proof=["number_hash"], time=["used_at"]),
     "provider_groups": _columns(
         id=["id"], account=["external_id", "name"], time=["created_at", "fed_at"]
     ),
