@@ -14,7 +14,7 @@ from frontdesk.users.model import Role
 from tests.conftest import SetClock
 from tests.console.browsing import Browser
 from tests.console.conftest import SignIn
-from tests.console.held import hold_file, path_of
+from tests.console.held import TODAY, hold_file, path_of
 from tests.factories import Customer
 from tests.files.loading import COLUMNS, Desk, csv_of, row
 from tests.formats.reading import MEMBER, file_834
@@ -271,7 +271,9 @@ def test_an_undo_is_shown_asked_for_held_and_approved(desk: Desk, sign_in: SignI
     browser.open(path + "/undo")
     page = text_of(browser)
     assert "Undo first.csv" in page
-    assert "30 created: withdrawn, without access" in page
+    assert (
+        "As of 12:00:00 the undo would do this: 30 would lose access 30 as before the file" in page
+    )
     kept = browser.form(path + "/undo")
     browser.send(path + "/undo")
     undo_path = f"{path.rpartition('/')[0]}/{done.id + 1}"
@@ -296,6 +298,31 @@ def test_an_undo_is_shown_asked_for_held_and_approved(desk: Desk, sign_in: SignI
     assert "Undone first.csv" in listed
     assert f"Done Undo of file {done.id}" in listed
     assert browser.open(path + "/undo").path == path  # nothing is left to take back
+
+
+def test_the_page_of_an_undo_says_what_the_undo_then_does(
+    desk: Desk, sign_in: SignIn, clock: SetClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of four people one was changed since, one has lost access by the file and two came by it."""
+    columns = (*COLUMNS, "expiry_date")
+    desk.load(csv_of([row(0), row(1)]))
+    clock.advance(60)
+    ends = [row(0, zipcode="10001"), row(1, expiry_date=TODAY), row(2), row(3)]
+    file = desk.load(csv_of(ends, columns))
+    clock.advance(60)
+    desk.post(external_id="E00000", zipcode="20001")
+    browser = sign_in(Role.EDITOR).open(path_of(file) + "/undo")
+    numbers = "2 would lose access 1 would get access back 3 as before the file"
+    assert f"{numbers} 1 changed since: would stay as they are" in text_of(browser)
+    members = desk.members()
+    assert len(members) == 4, "a look changes nothing"
+    done = desk.undo(file)
+    counts = {"withdrawn": 2, "restored": 1, "refused": 1, "lost": 2, "gained": 1}
+    assert done.counts == counts
+    again = desk.load(csv_of([row(5)]))
+    monkeypatch.setattr("frontdesk.files.undo.MOST_COUNTED_ROWS", 0)
+    browser.open(path_of(again) + "/undo")
+    assert "this is what it takes back at most: 1 created: withdrawn" in text_of(browser)
 
 
 def test_nothing_is_undone_that_changed_nothing(desk: Desk, sign_in: SignIn) -> None:

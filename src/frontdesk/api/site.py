@@ -59,7 +59,7 @@ EXAMPLE_BASE_URL = "https://api.example.com"
 
 _REASONS = re.compile(r"^Why: decisions? \[(?:.|\n)*?\n\n", re.MULTILINE)
 _LINK = re.compile(r"\[([^]]+)\]\((?!https?:)([^)#]*\.md)(#[^)]*)?\)")
-_PICTURE = re.compile(r"(!\[[^]]*\])\((?:[^)]*/)?([\w-]+\.png)\)")
+_PICTURE = re.compile(r"(!\[[^][]*\])\((?:\.\./)?pictures/([\w-]+\.png)\)")
 _DARK = "-dark.png"  # ends the name of a picture's dark twin
 _SHOWN_PICTURE = Markup(
     '<picture><source media="(prefers-color-scheme: dark)" srcset="/docs/{dark}">'

@@ -31,6 +31,7 @@ from frontdesk.files.model import (
 )
 from frontdesk.files.overview import FileView, read_view
 from frontdesk.files.report import ReportCursor, ReportFilter
+from frontdesk.files.undo import count_undo
 from frontdesk.formats.model import FileMode
 from frontdesk.plans import get_plan
 from frontdesk.plans.model import Plan
@@ -107,11 +108,15 @@ async def ask_for_undo(visit: Visit) -> Response:
     page = await visit.app.ask(partial(_read, visit=visit))
     if not page.may_undo:
         return frame.go_to(_path_of(visit))
+    app = visit.app
+    count = partial(count_undo, uniqueness=app.config.uniqueness, now=visit.now)
+    counted = await app.read_much_in_thread(lambda: count(app.db, page.view.file))
     return frame.show(
         visit,
         f"Undo {file_words.title_of(page.view.file).lower()}",
         "files/undo.html",
         page=page,
+        counted=counted,
         path=_path_of(visit),
         words=file_words,
     )

@@ -8,6 +8,7 @@ from frontdesk import codes
 from frontdesk.codes import Remedy, Where, complete
 from frontdesk.files import model
 from frontdesk.files.model import EligibilityFile, FileState, FileStep
+from frontdesk.files.undo import UndoNumbers
 
 _FILES = codes.files
 
@@ -234,6 +235,17 @@ def short_numbers(file: EligibilityFile) -> list[Number]:
         Number(lost, "lost", model.LOST),
         Number(counts.get(model.REFUSED, 0), "refused", model.REFUSED),
     ]
+
+
+def counted_numbers(counted: UndoNumbers) -> list[Number]:
+    """What an undo would do, without zeros."""
+    found = (
+        Number(counted.lost, "would lose access", None),
+        Number(counted.gained, "would get access back", None),
+        Number(counted.restored, "as before the file", None),
+        Number(counted.left, "changed since: would stay as they are", None),
+    )
+    return [number for number in found if number.value]
 
 
 def undo_numbers(file: EligibilityFile) -> list[Number]:
