@@ -26,10 +26,9 @@ from frontdesk.reach import Reach
 from frontdesk.users.model import Role
 from frontdesk.web.multipart import FormWithFile
 from tests.conftest import SetClock
-from tests.console.browsing import Browser
+from tests.console.browsing import Browser, section
 from tests.console.conftest import SignIn
 from tests.console.sending import END, TYPE, field, file, post_body, send_file
-from tests.console.test_files_list import section
 from tests.factories import Customer
 from tests.files.loading import Desk, csv_of, row
 
