@@ -18,6 +18,7 @@ class _Forms(HTMLParser):
         super().__init__()
         self.forms: list[tuple[str, dict[str, str]]] = []
         self._select = ""
+        self._is_chosen = False  # in an option without a value, which is its text
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
@@ -32,8 +33,18 @@ class _Forms(HTMLParser):
                 fields[given["name"]] = given.get("value", "")
         if tag == "select":
             self._select = given.get("name", "")
+        if tag == "option":
+            self._is_chosen = "selected" in given and "value" not in given
         if tag == "option" and self._select and "selected" in given:
             fields[self._select] = given.get("value", "")
+
+    def handle_data(self, data: str) -> None:
+        if self._is_chosen:
+            self.forms[-1][1][self._select] = data.strip()
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("option", "select"):
+            self._is_chosen = False
 
 
 class Browser:

@@ -35,6 +35,7 @@ def buttons(browser: Browser) -> list[str]:
 
 def text_of(browser: Browser) -> str:
     [main] = re.findall(r"<main.*</main>", browser.page, re.DOTALL)
+    main = re.sub("</?bdi[^>]*>", "", main)
     return " ".join(unescape(re.sub("<[^>]+>", " ", main)).split())
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from frontdesk import usage
 from frontdesk.errors import Invalid, NotFound, RateLimited
+from frontdesk.files import actions
 from frontdesk.files.drafts import steps, unfinished_drafts
 from frontdesk.files.drafts.steps import DraftKey, DraftUpload, NewDraft
 from frontdesk.files.model import Draft, DraftChanged, EligibilityFile, TooManyBytes, WrongState
@@ -105,6 +106,28 @@ def test_nothing_is_applied_without_plan_mode_mapping_and_the_dry_run_of_them(de
     assert failed.state == "failed"
     with pytest.raises(WrongState, match="dry run"):
         window.step(steps.apply)
+
+
+def test_a_step_that_makes_the_dry_run_worthless_ends_it(desk: Desk) -> None:
+    window = Window(desk).finish().decide()
+    for take, more in (
+        (steps.set_mapping, {"mapping": MAPPING}),
+        (steps.set_plan_and_mode, {"plan_id": desk.customer.plan_ids[0], "mode": FileMode.FULL}),
+    ):
+        waiting = window.step(steps.dry_run)
+        window.step(take, **more)
+        assert desk.reread(waiting).state == "cancelled"
+        assert window.draft.dry_run_id is None
+
+
+def test_an_accounts_dry_runs_count_among_its_files(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(actions, "MOST_FILES", 1)
+    window = Window(desk).finish().decide()
+    desk.hand_in(csv_of([row(1)]))
+    with pytest.raises(RateLimited, match="files that wait or run"):
+        window.step(steps.dry_run)
 
 
 def test_the_applied_file_meets_the_brakes_and_keeps_its_content_while_it_is_held(
@@ -220,27 +243,37 @@ def test_a_suggestion_is_made_of_the_stored_rows_and_kept_with_the_draft(desk: D
         if window.upload.write(content[start : start + 100_000]):
             window.upload.flush()
     window.finish()
-    key = DraftKey(window.draft.id, window.draft.version)
-    today = "2026-11-22"
-    draft = steps.suggest(desk.db, key, EVERY, window.by(), today=today)
+    draft = suggest(window)
     assert draft.suggestion is not None
     assert draft.suggestion["rows"] == 1000
     columns = {each["column"]: each for each in draft.suggestion["columns"]}
     assert columns["Employee ID"]["fields"] == ["external_id"]
-    window.draft = draft
     window.decide(mapping=draft.suggestion["mapping"])
-    with pytest.raises(DraftChanged):
-        steps.suggest(desk.db, key, EVERY, window.by(), today=today)
+    assert suggest(window).suggestion == draft.suggestion
 
 
-def test_a_suggestion_that_was_overtaken_while_it_was_made_is_not_kept(desk: Desk) -> None:
+def test_a_suggestion_is_no_step_and_made_once(desk: Desk, clock: SetClock) -> None:
     window = Window(desk).finish()
-    key = DraftKey(window.draft.id, window.draft.version)
+    made: list[int] = []
 
     def make(*_: Any, **__: Any) -> dict[str, Any]:
-        window.decide()
+        made.append(1)
+        window.decide()  # in another window, while it is made
         return {"rows": 1}
 
-    with pytest.raises(DraftChanged):
-        steps.suggest(desk.db, key, EVERY, window.by(), today="2026-11-22", make=make)
-    assert window.look().suggestion is None
+    clock.advance(60)
+    draft = suggest(window, make=make)
+    assert (draft.suggestion, draft.mapping) == ({"rows": 1}, MAPPING)
+    assert (draft.version, draft.changed_at) == (window.draft.version, window.draft.changed_at)
+    assert suggest(window, make=make) == draft
+    assert len(made) == 1
+    desk.work(window.step(steps.dry_run))
+    window.step(steps.apply)
+    with pytest.raises(WrongState, match="applied"):
+        suggest(window, make=make)
+
+
+def suggest(window: Window, **more: Any) -> Draft:
+    desk = window.desk
+    now = desk.clock()
+    return steps.suggest(desk.db, window.draft.id, EVERY, now=now, today="2026-11-22", **more)

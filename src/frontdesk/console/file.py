@@ -14,13 +14,15 @@ from frontdesk.console.live import show_live
 from frontdesk.console.times import Times
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
-from frontdesk.errors import FrontdeskError
+from frontdesk.errors import FrontdeskError, NotFound
 from frontdesk.files import actions
 from frontdesk.files.approvers import find_obstacle
+from frontdesk.files.drafts.steps import get_draft
 from frontdesk.files.faults import FaultGroup, group_faults
 from frontdesk.files.model import (
     CHANGED,
     HELD_LISTS,
+    Draft,
     EligibilityFile,
     FileKey,
     FileState,
@@ -32,6 +34,7 @@ from frontdesk.files.report import ReportCursor, ReportFilter
 from frontdesk.formats.model import FileMode
 from frontdesk.plans import get_plan
 from frontdesk.plans.model import Plan
+from frontdesk.text import isolated
 from frontdesk.users.directory import users_with
 from frontdesk.users.model import Right, User
 from frontdesk.web.problems import PROBLEMS
@@ -56,7 +59,8 @@ class Approval(NamedTuple):
 
 class FileDetails(NamedTuple):
     """What the page of a file shows. `names` are those of actors; `held_rows` are the first rows of
-    the list for which the file is held. `may_undo`: an undo of the file is possible now.
+    the list for which the file is held. `may_undo`: an undo of the file is possible now. `draft` is
+    the upload that the dry run is of, while it goes on from there.
     """
 
     view: FileView
@@ -67,6 +71,7 @@ class FileDetails(NamedTuple):
     held_list: str | None
     held_rows: Sequence[ListedRow]
     may_undo: bool
+    draft: Draft | None
 
 
 @PAGES.get(_PATH, for_=Right.FILES_READ)
@@ -188,20 +193,32 @@ def _read(tx: Tx, visit: Visit) -> FileDetails:
     actors |= {view.undo.client if view.undo else None}
     if approval is not None:
         actors |= {each.invited_by for each in approval.approvers}
+    may_write = visit.user.may(Right.FILES_WRITE, visit.account_id)
     is_settled = file.state not in (FileState.RUNNING, FileState.WAITING, FileState.RECEIVING)
     return FileDetails(
         view=view,
         plan=get_plan(tx, visit.reach, file.plan_id),
         names=names_of(tx, actors, visit.reach, visit.user),
-        groups=_faults(tx, file) if is_settled else (),
+        groups=faults_of(tx, file) if is_settled else (),
         approval=approval,
         held_list=held_list,
         held_rows=held_rows,
-        may_undo=visit.user.may(Right.FILES_WRITE, visit.account_id) and _can_be_undone(tx, file),
+        may_undo=may_write and _can_be_undone(tx, file),
+        draft=_draft_of(tx, visit, file) if may_write else None,
     )
 
 
-def _faults(tx: Tx, file: EligibilityFile) -> list[FaultGroup]:
+def _draft_of(tx: Tx, visit: Visit, file: EligibilityFile) -> Draft | None:
+    """The open upload whose present dry run the file is."""
+    if file.draft_id is None:
+        return None
+    with suppress(NotFound):
+        draft = get_draft(tx, file.draft_id, visit.reach, now=visit.now)
+        return draft if draft.dry_run_id == file.id and draft.file_id is None else None
+    return None
+
+
+def faults_of(tx: Tx, file: EligibilityFile) -> list[FaultGroup]:
     """The faults by code, without the lists for which a file is held: those are numbers of it."""
     groups = group_faults(tx, file, first=1)
     return [group for group in groups if not _is_of_list(group)]
@@ -243,13 +260,15 @@ def _overtaken_words(visit: Visit, page: FileDetails) -> str:
     undo = page.view.undo
     what = f"it is {file_words.state_words(file).words.lower()} now"
     if file.state is FileState.CANCELLED and file.decided_at is not None:
-        what = f"{page.names[file.decided_by or '']} cancelled it at {_clock(times, file)}"
+        what = (
+            f"{isolated(page.names[file.decided_by or ''])} cancelled it at {_clock(times, file)}"
+        )
     elif undo is not None:
         at = times.minute(undo.created_at)
-        what = f"{page.names[undo.client]} asked for its undo, file {undo.id}, at {at}"
+        what = f"{isolated(page.names[undo.client])} asked for its undo, file {undo.id}, at {at}"
     elif file.decided_at is not None and file.decided_by is not None:
         did = "approved it" if file.approved else "decided about it"
-        what = f"{page.names[file.decided_by]} {did} at {_clock(times, file)}"
+        what = f"{isolated(page.names[file.decided_by])} {did} at {_clock(times, file)}"
         if file.state is FileState.HELD:
             what += ", and it is held again"
     return f"This file changed while the page was open: {what}. You have changed nothing."

@@ -48,7 +48,7 @@ def begin_file(
     refuse_unless_active(tx, new.account_id)
     get_plan(tx, Reach.of(new.account_id), new.plan_id)
     if is_limited:
-        _refuse_too_many_files(tx, new.account_id)
+        refuse_too_many_files(tx, new.account_id)
     mapping_name, mapping = _mapping_of(tx, new)
     name = new.file_name
     if name is not None and not (0 < len(name) <= FILE_NAME_LENGTH and name.isprintable()):
@@ -71,8 +71,8 @@ def begin_file(
     )
 
 
-def _refuse_too_many_files(tx: Tx, account_id: int) -> None:
-    """Raises RateLimited."""
+def refuse_too_many_files(tx: Tx, account_id: int) -> None:
+    """Raises RateLimited if the account has as many files that wait or run as it may have."""
     files, _ = store.find_backlog(tx, account_id)
     if files >= MOST_FILES:
         detail = (

@@ -27,7 +27,12 @@ from frontdesk.db.engine import write_alone
 from frontdesk.errors import Fault, Invalid, NotFound, RateLimited
 from frontdesk.files import model
 from frontdesk.files import store as files_store
-from frontdesk.files.actions import FILE_NAME_LENGTH, RETRY_AFTER_SECONDS
+from frontdesk.files.actions import (
+    FILE_NAME_LENGTH,
+    RETRY_AFTER_SECONDS,
+    cancel_file,
+    refuse_too_many_files,
+)
 from frontdesk.files.content import MOST_BYTES, ContentUpload
 from frontdesk.files.drafts import store
 from frontdesk.formats.model import FileMode, Format
@@ -142,27 +147,38 @@ def set_plan_and_mode(
     """
     draft = _open_draft(tx, key, reach, requester.now)
     get_plan(tx, Reach.of(draft.account_id), plan_id)
+    _end_dry_run(tx, draft, requester)
     return _change(tx, key, requester.now, plan_id=plan_id, mode=mode, dry_run_id=None)
 
 
 def suggest(
     db: Database,
-    key: DraftKey,
+    draft_id: int,
     reach: Reach,
-    requester: Requester,
     *,
+    now: datetime,
     today: str,
     make: Suggest = suggest_apart,
 ) -> model.Draft:
-    """The draft with a suggestion of a mapping, made of its first rows by a process apart: up to 8 s,
-    so only a thread may call it. Raises NotFound, DraftChanged, WrongState, Unreadable, Unavailable.
+    """The draft with a suggestion of a mapping, made once of its first rows by a process apart: up to
+    8 s, so only a thread may call it. Raises NotFound, WrongState, Unreadable, Unavailable.
+
+    It is no step: the content never changes, so the suggestion overtakes no other window, and the
+    draft lives no longer for it.
     """
-    draft = db.ask(lambda tx: _open_draft(tx, key, reach, requester.now))
+    draft = db.ask(lambda tx: _unapplied_draft(tx, draft_id, reach, now))
+    if draft.suggestion is not None:
+        return draft
     with TemporaryFile() as kept:
         is_cut = _copy_start(db, draft, kept)
         options: dict[str, Any] = {"format": draft.format, "encoding": draft.encoding}
         suggestion = make(kept, is_cut=is_cut, today=today, **options)
-    return write_alone(db, partial(_change, key=key, now=requester.now, suggestion=suggestion))
+
+    def keep(tx: Tx) -> model.Draft:
+        _unapplied_draft(tx, draft_id, reach, now)
+        return store.keep_suggestion(tx, draft_id, suggestion)
+
+    return write_alone(db, keep)
 
 
 def _copy_start(db: Database, draft: model.Draft, kept: IO[bytes]) -> bool:
@@ -191,9 +207,18 @@ def set_mapping(
     """Say how the file is read. Raises NotFound, DraftChanged, WrongState; Invalid with the faults of
     the mapping, also for a question that is open.
     """
-    _open_draft(tx, key, reach, requester.now)
+    draft = _open_draft(tx, key, reach, requester.now)
     parse_mapping(mapping)
+    _end_dry_run(tx, draft, requester)
     return _change(tx, key, requester.now, mapping=mapping, dry_run_id=None)
+
+
+def _end_dry_run(tx: Tx, draft: model.Draft, requester: Requester) -> None:
+    """Cancel the dry run of the former plan, mode and mapping, if it is under way."""
+    if draft.dry_run_id is not None:
+        file = files_store.find_file(tx, draft.dry_run_id, lock=True)
+        if file is not None and file.state in files_store.UNFINISHED:
+            cancel_file(tx, model.FileKey(file.id, Reach.of(draft.account_id)), requester)
 
 
 def dry_run(
@@ -230,8 +255,9 @@ def apply(
 def _make_file(
     tx: Tx, draft: model.Draft, requester: Requester, *, dry_run: bool
 ) -> model.EligibilityFile:
-    """Raises WrongState for a draft that lacks a step, Suspended."""
+    """Raises WrongState for a draft that lacks a step, Suspended, RateLimited."""
     refuse_unless_active(tx, draft.account_id)
+    refuse_too_many_files(tx, draft.account_id)
     if draft.plan_id is None or draft.mode is None:
         raise model.WrongState("Say the plan first, and whether the file lists everyone in it.")
     if draft.mapping is None:
@@ -284,11 +310,17 @@ def _is_alive(draft: model.Draft, now: datetime) -> bool:
 
 def _open_draft(tx: Tx, key: DraftKey, reach: Reach, now: datetime) -> model.Draft:
     """The draft, which may be changed. Raises NotFound, WrongState, DraftChanged."""
-    draft = get_draft(tx, key.id, reach, now=now)
-    if draft.state is model.DraftState.APPLIED:
-        raise model.WrongState(f"The upload was applied, as file {draft.file_id}.")
+    draft = _unapplied_draft(tx, key.id, reach, now)
     if draft.version != key.version:
         raise _changed()
+    return draft
+
+
+def _unapplied_draft(tx: Tx, draft_id: int, reach: Reach, now: datetime) -> model.Draft:
+    """Raises NotFound, WrongState."""
+    draft = get_draft(tx, draft_id, reach, now=now)
+    if draft.state is model.DraftState.APPLIED:
+        raise model.WrongState(f"The upload was applied, as file {draft.file_id}.")
     return draft
 
 

@@ -38,6 +38,13 @@ def change_draft(tx: Tx, draft_id: int, version: int, **changes: Any) -> Draft |
     return next(iter(_drafts(tx, query.returning(file_drafts))), None)
 
 
+def keep_suggestion(tx: Tx, draft_id: int, suggestion: dict[str, Any]) -> Draft:
+    """Store what is suggested for the content; the draft's version stays."""
+    query = sa.update(file_drafts).where(_d.id == draft_id).values(suggestion=suggestion)
+    [draft] = _drafts(tx, query.returning(file_drafts))
+    return draft
+
+
 def insert_part(tx: Tx, draft_id: int, number: int, content: bytes, *, size_bytes: int) -> None:
     """Store the next part; `size_bytes` is the size of all parts so far, unpacked."""
     tx.execute(sa.insert(draft_parts).values(draft_id=draft_id, number=number, content=content))

@@ -46,8 +46,9 @@ _ON_SSNS = (
 
 _OPEN_DATES = ("9999-12-31", "9999-12-30", "2999-12-31", "9999-01-01", "4712-12-31")
 _DATES = ("dob", "effective_date", "expiry_date")
-_MONTH_FIRST = ("MM/DD/YYYY", "MM-DD-YYYY", "MMDDYYYY", "MM/DD/YY", "MM-DD-YY")
-_DAY_FIRST = ("DD/MM/YYYY", "DD-MM-YYYY", "DDMMYYYY", "DD/MM/YY", "DD-MM-YY")
+# Each format beside its other order.
+MONTH_FIRST = ("MM/DD/YYYY", "MM-DD-YYYY", "MMDDYYYY", "MM/DD/YY", "MM-DD-YY")
+DAY_FIRST = ("DD/MM/YYYY", "DD-MM-YYYY", "DDMMYYYY", "DD/MM/YY", "DD-MM-YY")
 _PLAIN_DATES = [
     *(
         "YYYY-MM-DD",
@@ -262,9 +263,7 @@ def _date_formats(cells: Collection[str]) -> tuple[list[str], bool]:
     shown = Counter(first for first, second in pairs if first != second)
     used: list[str] = []
     left = {cell for cell in cells if not _ISO.match(cell)}
-    orders = (
-        (_DAY_FIRST, _MONTH_FIRST) if shown[True] > shown[False] else (_MONTH_FIRST, _DAY_FIRST)
-    )
+    orders = (DAY_FIRST, MONTH_FIRST) if shown[True] > shown[False] else (MONTH_FIRST, DAY_FIRST)
     for name in chain(_PLAIN_DATES, *orders):
         earliest = _FIRST_SERIAL if name == values.EXCEL_SERIAL else EARLIEST_DOB
         read = date_reader([*filter(None, [parse_format(name)])], _LATEST_PIVOT)

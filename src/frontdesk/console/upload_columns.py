@@ -1,0 +1,265 @@
+"""The columns of an upload: which column holds which field, the order of dates, the answers to the
+questions; or the mapping as a text, or a saved one.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from frontdesk.access.accounts import get_account
+from frontdesk.clock import account_day
+from frontdesk.console import frame
+from frontdesk.console.column_rows import (
+    OPTIONS,
+    WrongChoices,
+    column_rows,
+    missing_fields,
+    read_choices,
+    trial_words,
+)
+from frontdesk.console.door import Pages
+from frontdesk.console.upload import (
+    UPLOAD,
+    Said,
+    Step,
+    draft_of,
+    key_of,
+    overtaken,
+    path_of,
+    way_on,
+)
+from frontdesk.console.visit import Visit
+from frontdesk.db import Tx
+from frontdesk.errors import Fault, Invalid, Malformed, RateLimited, Unavailable
+from frontdesk.files import list_mappings
+from frontdesk.files.actions import check_mapping, get_mapping, save_mapping
+from frontdesk.files.drafts.steps import DraftKey, dry_run, set_mapping, suggest
+from frontdesk.files.model import Draft, DraftState, MappingName, StoredMapping, WrongState
+from frontdesk.formats.model import Unreadable
+from frontdesk.mapping.suggest.accepted import accept
+from frontdesk.plans import get_plan
+from frontdesk.plans.model import Plan
+from frontdesk.users.model import Right
+from frontdesk.web.request import parse_json_object
+from frontdesk.web.response import Response
+
+PAGES = Pages()
+
+_PATH = UPLOAD + "/columns"
+LONGEST_MAPPING = 20_000  # characters of a mapping as a text
+LONGEST_NAME = 64  # of a saved mapping
+SAVE_AS = "save_as"  # the button; the other one begins the dry run
+
+
+_NOTHING: dict[str, Any] = {"columns": [], "questions": [], "mapping": {}}
+
+
+class ColumnsPage(NamedTuple):
+    """What the page shows. `problem` says why nothing is suggested, "" if something is; `mapping` is
+    the draft's, else the suggested one.
+    """
+
+    draft: Draft
+    plan: Plan
+    saved: Sequence[StoredMapping]
+    problem: str
+
+    @property
+    def mapping(self) -> Mapping[str, Any]:
+        if self.draft.mapping is not None:
+            return self.draft.mapping
+        suggestion = self.draft.suggestion
+        return {} if suggestion is None else suggestion["mapping"]
+
+    @property
+    def saved_as(self) -> list[str]:
+        """The names by which the draft's mapping is saved."""
+        return [each.name for each in self.saved if each.mapping == self.draft.mapping]
+
+
+class Refusal(NamedTuple):
+    """Why a form was not taken: what stands above the page, sentences by place, and the faults of the
+    mapping as a text.
+    """
+
+    said: Said = Said()
+    places: Mapping[str, str] = {}
+    faults: Sequence[Fault] = ()
+
+
+TAKEN = Refusal()
+
+
+@PAGES.get(_PATH, for_=Right.FILES_WRITE)
+async def show_columns(visit: Visit) -> Response:
+    """Show what is suggested for each column, or what was chosen for it."""
+    return await _show(visit, TAKEN)
+
+
+@PAGES.post(_PATH, for_=Right.FILES_WRITE)
+async def choose_columns(visit: Visit) -> Response:
+    """Take the choices, and begin the dry run; or save them under a name."""
+    draft = await visit.app.ask(partial(draft_of, visit=visit))
+    try:
+        mapping = _chosen(draft, visit.form.fields)
+    except WrongChoices as wrong:
+        said = Said("Nothing was stored yet: something has to be chosen below.", 422)
+        return await _show(visit, Refusal(said, places=wrong.faults))
+    if visit.form.text("do") == SAVE_AS:
+        return await _save_as(visit, mapping)
+    visit.app.refuse_used_up_storage(visit.account)
+
+    def begin(tx: Tx) -> None:
+        draft = set_mapping(tx, key_of(visit), visit.reach, visit.requester, mapping=mapping)
+        dry_run(tx, DraftKey(draft.id, draft.version), visit.reach, visit.requester)
+
+    answer = await _take(visit, begin, Step.DRY_RUN)
+    visit.app.db.announce_work()
+    return answer
+
+
+@PAGES.post(_PATH + "/text", for_=Right.FILES_WRITE)
+async def write_mapping(visit: Visit) -> Response:
+    """Take the mapping as a text."""
+    try:
+        text = visit.form.text("mapping", longest=LONGEST_MAPPING)
+        mapping = parse_json_object(text.encode())
+    except Malformed:
+        said = Said("The mapping must be one JSON object. Nothing was stored.", 422)
+        return await _show(visit, Refusal(said))
+    except Invalid as error:
+        return await _show(visit, _refused(error))
+    return await _take(visit, partial(_set, visit=visit, mapping=mapping), Step.COLUMNS)
+
+
+@PAGES.post(_PATH + "/saved", for_=Right.FILES_WRITE)
+async def use_saved(visit: Visit) -> Response:
+    """Read the file by a mapping that the account has saved."""
+    name = MappingName(visit.account, visit.form.text("saved"))
+
+    def use(tx: Tx) -> None:
+        _set(tx, visit, get_mapping(tx, name).mapping)
+
+    return await _take(visit, use, Step.COLUMNS)
+
+
+def _chosen(draft: Draft, typed: Mapping[str, str]) -> dict[str, Any]:
+    """The mapping that the form makes. Without columns, as of an 834, it is the draft's, else the
+    suggested one. Raises WrongChoices.
+    """
+    suggestion = draft.suggestion or _NOTHING
+    base = suggestion["mapping"] if draft.mapping is None else draft.mapping
+    if not suggestion["columns"]:
+        return dict(base)
+    choices = read_choices(suggestion, base, typed)
+    return accept(
+        suggestion,
+        columns=choices.columns,
+        answers=choices.answers,
+        day_first=choices.day_first,
+        base=base,
+    )
+
+
+def _set(tx: Tx, visit: Visit, mapping: dict[str, Any]) -> None:
+    set_mapping(tx, key_of(visit), visit.reach, visit.requester, mapping=mapping)
+
+
+async def _save_as(visit: Visit, mapping: dict[str, Any]) -> Response:
+    """Store the mapping with the draft and under a name. A name that is taken needs a word more:
+    files of later nights may be read by it.
+    """
+    name = visit.form.text("name")
+
+    def save(tx: Tx) -> None:
+        check_mapping(name, mapping)
+        is_taken = any(each.name == name for each in list_mappings(tx, visit.account))
+        if is_taken and not visit.form.is_set("replace"):
+            raise WrongChoices({"name": "A mapping of this name is saved already.", "replace": "1"})
+        _set(tx, visit, mapping)
+        key = MappingName(visit.account, name)
+        save_mapping(tx, key, mapping, visit.requester, default=None)
+
+    return await _take(visit, save, Step.COLUMNS)
+
+
+async def _take(visit: Visit, step: Callable[[Tx], None], next_step: Step) -> Response:
+    """Take the step and lead on; or show why it was not taken."""
+    try:
+        await visit.app.write(step)
+    except WrongChoices as wrong:
+        said = Said("Nothing was stored yet: see the name below.", 422)
+        return await _show(visit, Refusal(said, places=wrong.faults))
+    except Invalid as error:
+        return await _show(visit, _refused(error))
+    except WrongState as error:
+        return await _show(visit, Refusal(overtaken(error)), is_overtaken=True)
+    draft = await visit.app.ask(partial(draft_of, visit=visit))
+    return frame.go_to(path_of(draft, next_step))
+
+
+def _refused(error: Invalid) -> Refusal:
+    """The faults of a mapping, or of its name, which has a field of its own."""
+    of_name = [fault for fault in error.faults if fault.field == "name"]
+    places = {"name": f"The name {of_name[0].message}."} if of_name else {}
+    faults = [fault for fault in error.faults if fault.field != "name"]
+    return Refusal(Said("Nothing was stored yet: see below.", 422), places, faults)
+
+
+async def _show(visit: Visit, refusal: Refusal, *, is_overtaken: bool = False) -> Response:
+    """The page of the draft as it is now; with what was typed, unless another window was faster."""
+    draft = await visit.app.ask(partial(draft_of, visit=visit))
+    if draft.state is DraftState.APPLIED:
+        return frame.go_to(way_on(draft))
+    if draft.plan_id is None or draft.mode is None:
+        return frame.go_to(path_of(draft, Step.PLAN))
+    draft, problem = await _with_suggestion(visit, draft)
+    page = await visit.app.ask(partial(_read, visit=visit, draft=draft, problem=problem))
+    typed = {} if is_overtaken else visit.form.fields
+    suggestion = draft.suggestion or _NOTHING
+    rows = column_rows(suggestion, page.mapping, typed, refusal.places)
+    text = json.dumps(page.mapping, indent=1, ensure_ascii=False)
+    written = typed.get("mapping", text)
+    return frame.show(
+        visit,
+        f"Upload {draft.id}: columns",
+        "uploads/columns.html",
+        status=refusal.said.status,
+        page=page,
+        draft=draft,
+        path=path_of(draft, Step.COLUMNS),
+        refusal=refusal,
+        rows=[row for row in rows if row.has_select],
+        others=[row for row in rows if not row.has_select],
+        options=OPTIONS,
+        missing=missing_fields(suggestion, page.mapping, typed) if rows else [],
+        trial=trial_words(suggestion) if suggestion is not _NOTHING else None,
+        text=text if len(written) > LONGEST_MAPPING else written,
+        typed=typed,
+        limits={"mapping": LONGEST_MAPPING, "name": LONGEST_NAME},
+    )
+
+
+def _read(tx: Tx, visit: Visit, draft: Draft, problem: str) -> ColumnsPage:
+    plan = get_plan(tx, visit.reach, draft.plan_id or 0)
+    return ColumnsPage(draft, plan, list_mappings(tx, visit.account), problem)
+
+
+async def _with_suggestion(visit: Visit, draft: Draft) -> tuple[Draft, str]:
+    """The draft with its suggestion, which the first look makes; and why there is none."""
+    if draft.suggestion is not None:
+        return draft, ""
+    app = visit.app
+    account = await app.ask(lambda tx: get_account(tx, visit.account))
+    today = account_day(visit.now, account.time_zone).latest
+    make = partial(suggest, app.db, draft.id, visit.reach, now=visit.now, today=today)
+    try:
+        at_end = app.suggestions.begin(visit.account)
+        return await app.compute(make, at_end), ""
+    except Unreadable as error:
+        return draft, error.detail
+    except RateLimited:
+        return draft, "The columns of another upload are being looked at. Try again in a moment."
+    except Unavailable:
+        return draft, "The columns could not be looked at now. Try again in a moment."

@@ -1,0 +1,299 @@
+"""The columns of an upload: what is suggested, what a person chooses, and what is wrong with it."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from frontdesk.app import App
+from frontdesk.console import upload_columns
+from frontdesk.errors import Unavailable
+from frontdesk.files import actions, list_mappings
+from frontdesk.files.drafts import steps
+from frontdesk.files.model import Draft, MappingName
+from frontdesk.mapping.parser import parse_mapping
+from frontdesk.users.model import Role
+from tests.conftest import SetClock
+from tests.console.browsing import Browser
+from tests.console.conftest import SignIn
+from tests.console.drafted import begin, census, covers, path_of, reread, take
+from tests.console.test_files_decide import text_of
+from tests.files.loading import Desk, csv_of, lines_of, row
+from tests.formats.reading import MEMBER, file_834
+
+ID, LAST, BIRTH, COST = "c0", "c1", "c3", "c8"
+PAGE_BYTES = 100_000
+ENDS = {"q7": "0"}
+
+
+def choose(browser: Browser, draft: Draft, **fields: str) -> Browser:
+    return browser.send(path_of(draft), **{"do": "dry_run"} | fields)
+
+
+def mapping_of(desk: Desk, draft: Draft) -> dict[str, Any]:
+    mapping = reread(desk, draft).mapping
+    assert mapping is not None
+    return mapping
+
+
+def test_the_first_visit_suggests_a_field_for_each_column(desk: Desk, sign_in: SignIn) -> None:
+    draft = begin(desk, census(without_zip=3))
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    page = text_of(browser)
+    assert browser.status == 200
+    assert "Columns of census.csv" in page
+    assert "Of its 21 rows 17 are good. 1 is left out" in page
+    assert "3 lack zipcode: choose a column for it, or ask the sender." in page
+    assert "Birth Date 95 % 99/99/9999" in page
+    assert "month first: 03/04/1980 is March 4" in page
+    assert "▲ Status 95 % 2 words" in page
+    assert 'Ends the members of rows with "terminated" (5 of the rows' in page
+    form = browser.form(path_of(draft))
+    assert [form.get(name) for name in (ID, LAST, BIRTH)] == ["external_id", "last_name", "dob"]
+    assert (form["d3"], "q7" in form, "not used" in page) == ("month", False, True)
+    assert covers(browser)
+
+
+def test_a_look_is_no_step(desk: Desk, sign_in: SignIn, clock: SetClock) -> None:
+    draft = begin(desk, census())
+    clock.advance(60)
+    browser = sign_in(Role.EDITOR)
+    for _ in range(2):
+        browser.open(path_of(draft))
+    found = reread(desk, draft)
+    assert found.suggestion is not None
+    assert (found.version, found.changed_at) == (draft.version, draft.changed_at)
+
+
+def test_the_choices_become_the_mapping_and_begin_the_dry_run(desk: Desk, sign_in: SignIn) -> None:
+    draft = begin(desk, census())
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    choose(browser, draft, d3="day", c8="payor_name", **ENDS)
+    assert (browser.status, browser.path) == (200, path_of(draft, "dry-run"))
+    mapping = mapping_of(desk, draft)
+    assert mapping["fields"]["dob"]["dates"] == ["DD/MM/YYYY"]
+    assert mapping["fields"]["effective_date"]["dates"] == ["MM/DD/YYYY"]
+    assert mapping["columns"]["Cost Center"] == "payor_name"
+    assert mapping["end"] == [{"column": "Status", "equals": ["terminated"]}]
+    parse_mapping(mapping)
+    form = browser.open(path_of(draft)).form(path_of(draft))
+    assert [form[name] for name in ("d3", "d6", COST, "q7")] == ["day", "month", "payor_name", "0"]
+    choose(browser, draft, q7="1", c8="")
+    mapping = mapping_of(desk, draft)
+    assert ("end" in mapping, mapping["questions"]) == (False, {"Status": "unrelated"})
+    assert mapping["columns"]["Cost Center"] is None
+    assert covers(browser)
+
+
+def test_what_is_wrong_stands_at_its_place_and_what_was_typed_stays(
+    desk: Desk, sign_in: SignIn
+) -> None:
+    draft = begin(desk, census())
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    choose(browser, draft, c8="last_name", d3="day")
+    page = text_of(browser)
+    assert browser.status == 422
+    assert "last_name is also chosen for “Last Name”. Choose one column." in page
+    assert "last_name is also chosen for “Cost Center”. Choose one column." in page
+    assert "Answer this question: it says who has access." in page
+    form = browser.form(path_of(draft))
+    assert (form[COST], form[LAST], form["d3"]) == ("last_name", "last_name", "day")
+    choose(browser, draft, c0="", c8="shoe size", **ENDS)
+    page = text_of(browser)
+    assert "Choose the column that holds the external_id" in page
+    assert "There is no such field. Choose one of the list." in page
+    assert "No column has member_id." in page
+    found = reread(desk, draft)
+    assert (found.mapping, found.version) == (None, draft.version)
+    assert covers(browser)
+
+
+def test_a_field_that_no_column_has_is_said_and_may_lack(desk: Desk, sign_in: SignIn) -> None:
+    draft = begin(desk, census(header="Employee ID,Last,First,Birth Date,Sex,Town,Start,State,X"))
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    assert "No column has zipcode. A new member needs it" in text_of(browser)
+    choose(browser, draft, c7="", q7="1")
+    assert browser.path == path_of(draft, "dry-run")
+
+
+def test_two_windows_do_not_undo_each_other(desk: Desk, sign_in: SignIn) -> None:
+    draft = begin(desk, census())
+    one = sign_in(Role.EDITOR).open(path_of(draft))
+    other = sign_in(Role.EDITOR, Role.APPROVER).open(path_of(draft))
+    choose(one, draft, **ENDS)
+    choose(other, draft, q7="1")
+    assert (other.status, "changed meanwhile, maybe in another window" in other.page) == (409, True)
+    assert other.form(path_of(draft))["q7"] == "0"
+    assert "end" in mapping_of(desk, draft)
+    for action in ("text", "saved"):
+        fields = {"mapping": "{}", "saved": "x", "version": str(draft.version)}
+        other.open(path_of(draft))
+        token = other.form(path_of(draft))["token"]
+        other.post(f"{path_of(draft)}/{action}", fields | {"token": token})
+        assert other.status in (404, 409)
+    assert "end" in mapping_of(desk, draft)
+
+
+def test_the_rest_of_a_mapping_is_a_text_that_is_checked(desk: Desk, sign_in: SignIn) -> None:
+    draft = begin(desk, census())
+    text = path_of(draft) + "/text"
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    wrong = '{"fields": {"shoe": {}, "dob": {"column": "Birth Date", "dates": "nonsense"}}}'
+    browser.send(text, mapping=wrong)
+    page = text_of(browser)
+    assert (browser.status, "fields.shoe" in page, "fields.dob.dates" in page) == (422, True, True)
+    assert "nonsense" in browser.page  # what was typed
+    for broken in ("{", "[]", '{"skip": 1, "skip": 2}'):
+        browser.send(text, mapping=broken)
+        assert (browser.status, "must be one JSON object" in browser.page) == (422, True)
+    browser.send(text, mapping="x" * (upload_columns.LONGEST_MAPPING + 1))
+    assert browser.status == 422
+    mine = {
+        "columns": {"employee id": "external_id", "Cost Center": "metadata.cost_center"},
+        "fields": {"dob": {"column": "Birth Date", "dates": ["DD/MM/YYYY"]}},
+        "end": [{"column": "Status", "equals": ["Gone"]}],
+        "header_row": 3,
+    }
+    browser.send(text, mapping=json.dumps(mine))
+    assert (browser.status, browser.path) == (200, path_of(draft))
+    assert mapping_of(desk, draft) == mine
+    assert "As the mapping says now, by rules of its own." in browser.page
+    form = browser.form(path_of(draft))
+    assert [form[name] for name in (ID, BIRTH, "d3", "q7")] == ["external_id", "dob", "day", "own"]
+    choose(browser, draft)  # the form changes nothing that it does not show
+    assert mapping_of(desk, draft) == mine
+
+
+def test_a_mapping_is_saved_under_a_name_and_used_again(desk: Desk, sign_in: SignIn) -> None:
+    draft = begin(desk, census())
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    assert "Use a saved mapping" not in browser.page
+    browser.send(path_of(draft), do="save_as", name="a name", **ENDS)
+    assert (browser.status, "The name must have 1 to 64 letters" in browser.page) == (422, True)
+    browser.send(path_of(draft), do="save_as", name="hr-export", **ENDS)
+    assert (browser.path, "It is saved as hr-export." in browser.page) == (path_of(draft), True)
+    key = MappingName(desk.customer.account_id, "hr-export")
+    saved = desk.db.ask(lambda tx: actions.get_mapping(tx, key))
+    assert saved.mapping == mapping_of(desk, draft)
+    next_month = begin(desk, census(30))
+    browser.open(path_of(next_month)).send(path_of(next_month) + "/saved", saved="hr-export")
+    assert mapping_of(desk, next_month) == saved.mapping
+    assert browser.form(path_of(next_month))["q7"] == "0"
+    browser.send(path_of(next_month), do="save_as", name="hr-export", q7="1")
+    assert "A mapping of this name is saved already." in browser.page
+    assert desk.db.ask(lambda tx: actions.get_mapping(tx, key)) == saved
+    browser.send(path_of(next_month), do="save_as", name="hr-export", q7="1", replace="yes")
+    assert "end" not in desk.db.ask(lambda tx: actions.get_mapping(tx, key)).mapping
+
+
+def test_a_file_that_nothing_is_suggested_for_says_what_to_do(
+    desk: Desk, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draft = begin(desk, lines_of([row(1), row(2)]))
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    page = text_of(browser)
+    assert "Of JSON, name the keys in `columns` of a mapping of your own." in page
+    assert "If its columns have the names of our fields, nothing has to be said." in page
+    browser.send(path_of(draft), do="dry_run")
+    assert (browser.path, mapping_of(desk, draft)) == (path_of(draft, "dry-run"), {})
+    dry_run_id = reread(desk, draft).dry_run_id
+    assert dry_run_id is not None
+    [found] = [desk.work_on_any()]
+    assert found
+    assert "2 would be created" in text_of(browser.open(path_of(draft, "dry-run")))
+
+    def unavailable(*_: object, **__: object) -> None:
+        raise Unavailable("ended early")
+
+    other = begin(desk, census())
+    monkeypatch.setattr(upload_columns, "suggest", unavailable)
+    browser.open(path_of(other))
+    assert (browser.status, "could not be looked at now" in browser.page) == (200, True)
+    monkeypatch.undo()
+    assert "Employee ID" in browser.open(path_of(other)).page
+
+
+def test_one_suggestion_at_a_time_is_made_for_an_account(
+    desk: Desk, sign_in: SignIn, app: App
+) -> None:
+    draft = begin(desk, census())
+    browser = sign_in(Role.EDITOR)
+    end = app.suggestions.begin(desk.customer.account_id)
+    assert "Another" not in browser.open(path_of(draft)).page
+    assert "The columns of another upload are being looked at." in browser.page
+    end()
+    assert "Employee ID" in browser.open(path_of(draft)).page
+
+
+def test_an_834_asks_how_its_people_are_named(desk: Desk, sign_in: SignIn) -> None:
+    draft = begin(desk, file_834(MEMBER).encode())
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    page = text_of(browser)
+    assert "What it does not say is how its sender names people" in page
+    assert "is suggested" in page
+    browser.send(path_of(draft), do="dry_run")
+    assert browser.path == path_of(draft, "dry-run")
+    assert "identify" in mapping_of(desk, draft)["834"]
+
+
+def test_a_file_with_hundreds_of_columns_stays_small(desk: Desk, sign_in: SignIn) -> None:
+    names = [f"A quite long name of a column {n}" for n in range(198)]
+    header = ",".join(["Employee ID", "Last Name", *names])
+    rows = [",".join([f"E{n}", "Sample", *["some text"] * 198]) for n in range(50)]
+    draft = begin(desk, "\n".join([header, *rows, ""]).encode())
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    assert len(browser.answer.content) < PAGE_BYTES
+    assert "160 more columns, not used" in text_of(browser)
+    form = browser.form(path_of(draft))
+    assert len([name for name in form if re.fullmatch(r"c\d+", name)]) > 150
+    choose(browser, draft, c100="metadata.note", c150="nonsense")
+    assert (browser.status, "There is no such field" in browser.page) == (422, True)
+    assert browser.form(path_of(draft))["c100"] == "metadata.note"
+    choose(browser, draft, c150="")
+    assert browser.path == path_of(draft, "dry-run")
+    assert mapping_of(desk, draft)["columns"][names[98]] == "metadata.note"
+
+
+def test_an_upload_without_a_plan_or_that_was_applied_leads_on(desk: Desk, sign_in: SignIn) -> None:
+    browser = sign_in(Role.EDITOR)
+    without = begin(desk, census(), mode=None)
+    browser.open(path_of(without))
+    assert browser.path == path_of(without, "plan")
+    draft = begin(desk, csv_of([row(1)]))
+    draft = take(desk, draft, steps.set_mapping, mapping={})
+    draft = take(desk, draft, steps.dry_run)
+    assert desk.work_on_any()
+    draft = take(desk, draft, steps.apply)
+    for step in ("columns", "dry-run", "apply"):
+        browser.open(path_of(draft, step))
+        assert browser.path.endswith(f"/files/{draft.file_id}")
+
+
+def test_another_accounts_upload_looks_like_an_unknown_one(
+    desk: Desk, other: Desk, sign_in: SignIn
+) -> None:
+    theirs = begin(other, census())
+    browser = sign_in(Role.EDITOR)
+    answers = []
+    for draft_id in (theirs.id, 999_999):
+        for step in ("columns", "dry-run", "apply"):
+            path = f"/console/accounts/{desk.customer.account_id}/uploads/{draft_id}/{step}"
+            browser.open(path)
+            answers.append((browser.status, re.sub(r"Request [0-9a-f]+", "", browser.page)))
+    assert {status for status, _ in answers} == {404}
+    assert len({re.sub("value=.[0-9]+.", "", page) for _, page in answers}) == 1
+
+
+def test_no_account_has_a_mapping_of_another(desk: Desk, other: Desk, sign_in: SignIn) -> None:
+    key = MappingName(other.customer.account_id, "theirs")
+    with other.db.write() as tx:
+        actions.save_mapping(tx, key, {}, other.requester(), default=True)
+    draft = begin(desk, census())
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    assert "theirs" not in browser.page
+    form = browser.form(path_of(draft) + "/text")
+    browser.post(path_of(draft) + "/saved", form | {"saved": "theirs"})
+    assert browser.status == 404
+    own = desk.customer.account_id
+    assert desk.db.ask(lambda tx: list_mappings(tx, own)) == []
