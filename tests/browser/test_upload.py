@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 from frontdesk.db import Database
 from frontdesk.files.drafts import content_part, unfinished_drafts
 from frontdesk.users.model import Role
-from tests.browser.checks import EACH_LOOK, TWO_LOOKS, first_view_bytes, focus_is_seen, shows_well
+from tests.browser.checks import TWO_LOOKS, first_view_bytes, focus_is_seen, shows_well
 from tests.browser.served import Served
 from tests.browser.signing import Staff
 from tests.browser.window import Windows
@@ -51,12 +51,12 @@ def test_a_file_is_chosen_on_the_list_of_files_and_its_plan_is_said(
 ) -> None:
     page = staff.open(Role.EDITOR, "files", with_script=with_script)
     expect(page.get_by_text("Nothing changes before you apply it.")).to_be_visible()
-    shows_well(page, EACH_LOOK)
+    shows_well(page, TWO_LOOKS)
     focus_is_seen(page)
     upload(page, CENSUS)
     expect(page).to_have_url(re.compile(r"/uploads/\d+/plan$"))
     plan_address = page.url
-    shows_well(page, EACH_LOOK)
+    shows_well(page, TWO_LOOKS)
     focus_is_seen(page)
     expect(page.get_by_role("listitem").filter(has_text="Plan")).to_have_attribute(
         "aria-current", "step"

@@ -2,6 +2,7 @@
 sends a form of the page that it is on, with that form's hidden fields.
 """
 
+import re
 from html.parser import HTMLParser
 from typing import Any
 
@@ -90,3 +91,12 @@ class Browser:
             path, data=fields, headers=self.headers | headers, follow_redirects=True
         )
         return self
+
+
+def section(browser: Browser, name: str) -> str:
+    """The text of a part of the page, without its tags."""
+    found = re.search(
+        rf"<h2>{name}</h2>(.*?)(?:<h2>|<div class=.end|</main>)", browser.page, re.DOTALL
+    )
+    assert found, name
+    return " ".join(re.sub("<[^>]+>", " ", found[1]).split())
