@@ -16,6 +16,10 @@ def _where(condition: str) -> dict[str, Any]:
     return {"sqlite_where": sa.text(condition), "postgresql_where": sa.text(condition)}
 
 
+# SQLite would give the id of a deleted row, such as that of an upload that broke off, to the next one.
+# A page in a browser, a log line or a draft's file would then be of another file.
+_NEVER_REUSED: dict[str, Any] = {"sqlite_autoincrement": True}
+
 eligibility_files = sa.Table(
     "eligibility_files",
     metadata,
@@ -68,6 +72,7 @@ eligibility_files = sa.Table(
     sa.Index(
         "uq_eligibility_files_account_id", "account_id", unique=True, **_where("state = 'running'")
     ),
+    **_NEVER_REUSED,
 )
 
 # The mappings of accounts by name. The default is for files that come without a mapping.
@@ -123,6 +128,7 @@ file_drafts = sa.Table(
     sa.Index("ix_file_drafts_account_id_id", "account_id", "id"),
     sa.Index("ix_file_drafts_changed_at", "changed_at"),
     sa.Index("ix_file_drafts_state_id", "state", "id"),
+    **_NEVER_REUSED,
 )
 
 draft_parts = sa.Table(

@@ -80,6 +80,10 @@
     const line = form.querySelector("[data-progress]");
     if (!line.hidden) return; // it is on its way
     const brokeOff = form.querySelector("[data-broke-off]");
+    const tooLarge = form.querySelector("[data-most-bytes]");
+    const [file] = form.querySelector("[type=file]").files;
+    tooLarge.hidden = file.size <= Number(tooLarge.dataset.mostBytes);
+    if (!tooLarge.hidden) return; // a connection that the service ends says nothing
     const words = line.querySelector("span");
     const mib = (bytes) => (bytes / 1048576).toFixed(1);
     line.hidden = false;
