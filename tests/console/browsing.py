@@ -2,6 +2,8 @@
 sends a form of the page that it is on, with that form's hidden fields.
 """
 
+import re
+from html import unescape
 from html.parser import HTMLParser
 from typing import Any
 
@@ -90,3 +92,9 @@ class Browser:
             path, data=fields, headers=self.headers | headers, follow_redirects=True
         )
         return self
+
+
+def text_of(browser: Browser) -> str:
+    """The words of the page's main part, with single spaces."""
+    [main] = re.findall(r"<main.*</main>", browser.page, re.DOTALL)
+    return " ".join(unescape(re.sub("<[^>]+>", " ", main)).split())
