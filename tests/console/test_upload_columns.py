@@ -295,3 +295,17 @@ def test_no_account_has_a_mapping_of_another(desk: Desk, other: Desk, sign_in: S
     assert browser.status == 404
     own = desk.customer.account_id
     assert desk.db.ask(lambda tx: list_mappings(tx, own)) == []
+
+
+def test_a_form_that_outlives_its_session_comes_back_filled(
+    desk: Desk, sign_in: SignIn, clock: SetClock
+) -> None:
+    draft = begin(desk, census())
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    clock.advance(31 * 60)
+    choose(browser, draft, c8="payor_name", **ENDS)
+    assert "Nothing was done" in browser.page
+    carried = browser.form("/console/sign-in")
+    assert (carried["carried.c8"], carried["carried.q7"]) == ("payor_name", "0")
+    assert covers(browser)
+    assert reread(desk, draft).mapping is None
