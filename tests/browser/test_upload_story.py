@@ -37,22 +37,9 @@ def choose_plan(page: Page) -> None:
     expect(page).to_have_url(re.compile("/columns$"))
 
 
-def covers(page: Page) -> bool:
-    shown = page.content() + page.url + page.title()
-    return not [value for value in VALUES if value in shown]
-
-
-def test_an_hr_export_is_uploaded_understood_tried_and_applied(
-    staff: Staff, desk: Desk, served: Served
-) -> None:
-    page = staff.open(Role.EDITOR, "uploads")
-    choose_file(page, census(60, without_zip=3))
-    choose_plan(page)
+def answer_and_order(page: Page, served: Served) -> None:
+    """Begin the dry run without an answer, then with one; and again with the dates as they are."""
     main = page.get_by_role("main")
-    expect(main).to_contain_text("3 lack zipcode: choose a column for it, or ask the sender.")
-    shows_well(page, TWO_LOOKS)
-    focus_is_seen(page)
-    assert first_view_bytes(page, page.url) < PAGE_BYTES
     page.get_by_role("button", name="Dry run of all rows").click()
     expect(main).to_contain_text("Answer this question: it says who has access.")
     shows_well(page, TWO_LOOKS)
@@ -70,6 +57,36 @@ def test_an_hr_export_is_uploaded_understood_tried_and_applied(
     order.select_option("month first: 03/04/1980 is March 4")
     page.get_by_role("button", name="Dry run of all rows").click()
     expect(main).to_contain_text("Dry run: waiting")
+
+
+def look_at_rows(page: Page) -> None:
+    """Open the rows of a fault and of a number, and come back to the upload."""
+    page.get_by_role("link", name="Rows with required").click()
+    expect(page.get_by_role("row")).to_have_count(3)
+    assert covers(page)
+    page.go_back()
+    page.get_by_role("link", name="43 would be created").click()
+    page.get_by_role("link", name=re.compile("File [0-9]+")).click()
+    page.get_by_role("link", name="Go on with the upload").click()
+
+
+def covers(page: Page) -> bool:
+    shown = page.content() + page.url + page.title()
+    return not [value for value in VALUES if value in shown]
+
+
+def test_an_hr_export_is_uploaded_understood_tried_and_applied(
+    staff: Staff, desk: Desk, served: Served
+) -> None:
+    page = staff.open(Role.EDITOR, "uploads")
+    choose_file(page, census(60, without_zip=3))
+    choose_plan(page)
+    main = page.get_by_role("main")
+    expect(main).to_contain_text("3 lack zipcode: choose a column for it, or ask the sender.")
+    shows_well(page, TWO_LOOKS)
+    focus_is_seen(page)
+    assert first_view_bytes(page, page.url) < PAGE_BYTES
+    answer_and_order(page, served)
     assert desk.work_on_any()
     # The page follows by itself.
     created = page.get_by_role("link", name="43 would be created")
@@ -78,13 +95,7 @@ def test_an_hr_export_is_uploaded_understood_tried_and_applied(
     shows_well(page, TWO_LOOKS)
     focus_is_seen(page)
     assert covers(page)
-    page.get_by_role("link", name="Rows with required").click()
-    expect(page.get_by_role("row")).to_have_count(3)
-    assert covers(page)
-    page.go_back()
-    created.click()
-    page.get_by_role("link", name=re.compile("File [0-9]+")).click()
-    page.get_by_role("link", name="Go on with the upload").click()
+    look_at_rows(page)
     page.get_by_role("link", name="Go on: apply it").click()
     shows_well(page, TWO_LOOKS)
     focus_is_seen(page)

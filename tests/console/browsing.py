@@ -3,6 +3,7 @@ sends a form of the page that it is on, with that form's hidden fields.
 """
 
 import re
+from html import unescape
 from html.parser import HTMLParser
 from typing import Any
 
@@ -100,3 +101,10 @@ def section(browser: Browser, name: str) -> str:
     )
     assert found, name
     return " ".join(re.sub("<[^>]+>", " ", found[1]).split())
+
+
+def text_of(browser: Browser) -> str:
+    """The words of the page's main part, with single spaces."""
+    [main] = re.findall(r"<main.*</main>", browser.page, re.DOTALL)
+    main = re.sub("</?bdi[^>]*>", "", main)
+    return " ".join(unescape(re.sub("<[^>]+>", " ", main)).split())

@@ -14,6 +14,7 @@ from tests.files.loading import Desk
 MARK = "Qzx"
 # What no page of an upload may show: the values of its people.
 VALUES = (MARK, MARK.lower(), "1943", "59718", "4065550143", "EMP-7")
+ENDS = {"q7": "0"}  # the answer that people with the status *terminated* end
 HEADER = "Employee ID,Last Name,First Name,Birth Date,Sex,Zip,Hire Date,Status,Cost Center"
 
 
@@ -68,3 +69,8 @@ def covers(browser: Browser) -> bool:
     """Whether the page, its address and its headers have no value of a person."""
     shown = browser.page + browser.path + str(browser.answer.headers)
     return not [value for value in VALUES if value in shown]
+
+
+def choose(browser: Browser, draft: Draft, **fields: str) -> Browser:
+    """Fill in the form of the columns and begin the dry run."""
+    return browser.send(path_of(draft), **{"do": "dry_run"} | fields)

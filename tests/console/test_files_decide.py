@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from html import unescape
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from frontdesk.files import set_file_settings, store
 from frontdesk.files.model import EligibilityFile, FileState, FileStep
 from frontdesk.users.model import Role
 from tests.conftest import SetClock
-from tests.console.browsing import Browser
+from tests.console.browsing import Browser, text_of
 from tests.console.conftest import SignIn
 from tests.console.held import TODAY, hold_file, path_of
 from tests.factories import Customer
@@ -31,12 +30,6 @@ def buttons(browser: Browser) -> list[str]:
         for found in re.findall(r'<form method="post" action="[^"]+/(\w+)"', browser.page)
         if f"/{found}" in PRESSED
     ]
-
-
-def text_of(browser: Browser) -> str:
-    [main] = re.findall(r"<main.*</main>", browser.page, re.DOTALL)
-    main = re.sub("</?bdi[^>]*>", "", main)
-    return " ".join(unescape(re.sub("<[^>]+>", " ", main)).split())
 
 
 def want_second_person(db: Database, customer: Customer) -> None:

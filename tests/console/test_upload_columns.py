@@ -15,20 +15,18 @@ from frontdesk.files.model import Draft, MappingName
 from frontdesk.mapping.parser import parse_mapping
 from frontdesk.users.model import Role
 from tests.conftest import SetClock
-from tests.console.browsing import Browser
+from tests.console.browsing import text_of
 from tests.console.conftest import SignIn
-from tests.console.drafted import begin, census, covers, path_of, reread, take
-from tests.console.test_files_decide import text_of
+from tests.console.drafted import ENDS, begin, census, choose, covers, path_of, reread, take
 from tests.files.loading import Desk, csv_of, lines_of, row
 from tests.formats.reading import MEMBER, file_834
 
-ID, LAST, BIRTH, COST = "c0", "c1", "c3", "c8"
+# The selects of these columns.
+ID = "c0"
+LAST = "c1"
+BIRTH = "c3"
+COST = "c8"
 PAGE_BYTES = 100_000
-ENDS = {"q7": "0"}
-
-
-def choose(browser: Browser, draft: Draft, **fields: str) -> Browser:
-    return browser.send(path_of(draft), **{"do": "dry_run"} | fields)
 
 
 def mapping_of(desk: Desk, draft: Draft) -> dict[str, Any]:
@@ -297,3 +295,17 @@ def test_no_account_has_a_mapping_of_another(desk: Desk, other: Desk, sign_in: S
     assert browser.status == 404
     own = desk.customer.account_id
     assert desk.db.ask(lambda tx: list_mappings(tx, own)) == []
+
+
+def test_a_form_that_outlives_its_session_comes_back_filled(
+    desk: Desk, sign_in: SignIn, clock: SetClock
+) -> None:
+    draft = begin(desk, census())
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    clock.advance(31 * 60)
+    choose(browser, draft, c8="payor_name", **ENDS)
+    assert "Nothing was done" in browser.page
+    carried = browser.form("/console/sign-in")
+    assert (carried["carried.c8"], carried["carried.q7"]) == ("payor_name", "0")
+    assert covers(browser)
+    assert reread(desk, draft).mapping is None

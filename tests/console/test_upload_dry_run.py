@@ -10,11 +10,9 @@ from frontdesk.formats.model import FileMode
 from frontdesk.reach import EVERY
 from frontdesk.users.model import Role
 from tests.conftest import SetClock
-from tests.console.browsing import Browser
+from tests.console.browsing import Browser, text_of
 from tests.console.conftest import SignIn
-from tests.console.drafted import begin, census, covers, path_of, reread, take
-from tests.console.test_files_decide import text_of
-from tests.console.test_upload_columns import ENDS, choose
+from tests.console.drafted import ENDS, begin, census, choose, covers, path_of, reread, take
 from tests.factories import Customer
 from tests.files.loading import COLUMNS, Desk, csv_of, row
 

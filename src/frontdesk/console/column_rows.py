@@ -31,7 +31,7 @@ _SHAPES_SHOWN = 2
 Json = Mapping[str, Any]
 
 
-class Question(NamedTuple):
+class ColumnQuestion(NamedTuple):
     """A question about a column. `choices` are the values and texts of its radio buttons, `chosen` is
     the value of the pressed one, "" for none.
     """
@@ -62,7 +62,7 @@ class ColumnRow(NamedTuple):
     is_unsure: bool
     is_named: bool
     has_select: bool
-    question: Question | None
+    question: ColumnQuestion | None
 
 
 class Choices(NamedTuple):
@@ -225,7 +225,7 @@ def _order_of(mapping: Json, name: str) -> str:
 
 def _question(
     asked: Json, mapping: Json, number: int, typed: Mapping[str, str], faults: Mapping[str, str]
-) -> Question:
+) -> ColumnQuestion:
     choices = [(str(at), choice["does"]) for at, choice in enumerate(asked["choices"])]
     answer = answer_of(mapping, asked)
     chosen = "" if answer is None else str(answer)
@@ -233,7 +233,9 @@ def _question(
         choices.append((OWN, "As the mapping says now, by rules of its own."))
         chosen = OWN
     place = f"q{number}"
-    return Question(asked["question"], choices, typed.get(place, chosen), faults.get(place, ""))
+    return ColumnQuestion(
+        asked["question"], choices, typed.get(place, chosen), faults.get(place, "")
+    )
 
 
 def _answers(
