@@ -81,7 +81,7 @@ def test_a_covered_correction_changes_only_what_is_typed(
         for each in db.ask(lambda tx: list_entries(tx, EVERY, limit=50))
         if each["action"] == "eligibility.updated"
     ]
-    assert (entry["actor"], entry["object_id"]) == (client, id_)
+    assert (entry["actor"], entry["subject_id"]) == (client, id_)
     assert "zipcode" in browser.page
 
 
