@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from frontdesk.access import find_account_names, find_client_names
 from frontdesk.app import App
-from frontdesk.audit import AuditQuery, Requester, list_entries
+from frontdesk.audit import Requester, list_by_user
 from frontdesk.cli.invitations import describe_mail
 from frontdesk.config import Uniqueness, read_config
 from frontdesk.db import open_database
@@ -31,6 +31,7 @@ from frontdesk.disclosures import (
 )
 from frontdesk.disclosures.another_address import MailSender, NewAddress, change_address
 from frontdesk.disclosures.change_form import view_change_form
+from frontdesk.disclosures.looks import LAST
 from frontdesk.disclosures.model import (
     CallersWords,
     CheckedField,
@@ -277,7 +278,7 @@ class Installation:
             assert read_trail_about_person(tx, user, own, member_id).entries
             for file in find_files(tx, FileFilter(own, 1)):
                 read_trail_about_file(tx, user, own, file.id)
-            assert list_entries(tx, EVERY, AuditQuery(subject_id=member_id))
+            assert list_by_user(tx, "user:1", before_id=LAST, limit=50)
             assert list_account_rows(tx, size=1).after_id
             find_account_names(tx, {1})
             find_client_names(tx, own, {self.customer.client_id})

@@ -26,7 +26,7 @@ MOST_ROWS = 1000  # that a statement of these sets may look at in one table
 # person called distinct; users and their invitations, where an operator lists all of them.
 READ_WHOLE = {
     *("alembic_version", "installation", "delivery_home", "worker_status"),
-    *("delivery_windows", "plans", "provider_groups", "queue_snapshots"),
+    *("accounts", "delivery_windows", "plans", "provider_groups", "queue_snapshots"),
     *("staging_members", "staging_invitations"),
     *("disclosures", "opened_names", "people_searches"),
     *("failed_attempts", "request_allowances", "legal_holds"),

@@ -29,7 +29,7 @@ PAGES = Pages()
 _SUBJECTS = ("user", "person", "file")
 
 
-class Selection(NamedTuple):
+class TrailSelection(NamedTuple):
     """Whose entries the address asks for: at most one of the three, and the page."""
 
     user: int | None
@@ -87,7 +87,7 @@ async def _page(visit: Visit, path: str) -> Response:
     )
 
 
-def _entries(tx: Tx, visit: Visit, selection: Selection) -> EntriesAbout:
+def _entries(tx: Tx, visit: Visit, selection: TrailSelection) -> EntriesAbout:
     who = visit.requester
     reach = visit.reach
     before_id = selection.before_id
@@ -116,10 +116,10 @@ def _around(
     )
 
 
-def _read_selection(visit: Visit) -> Selection:
+def _read_selection(visit: Visit) -> TrailSelection:
     """The selection in the address. Raises Invalid."""
     before_id = visit.number("before")
-    selection = Selection(
+    selection = TrailSelection(
         user=visit.number("user"),
         person=visit.number("person"),
         file=visit.number("file"),
@@ -131,7 +131,7 @@ def _read_selection(visit: Visit) -> Selection:
     return selection
 
 
-def _title(selection: Selection) -> str:
+def _title(selection: TrailSelection) -> str:
     if selection.user is not None:
         return f"Trail of user {selection.user}"
     if selection.person is not None:
