@@ -9,13 +9,16 @@ import pytest
 
 from frontdesk.audit import list_entries
 from frontdesk.db import Database
+from frontdesk.files import set_file_settings
 from frontdesk.reach import EVERY
 from frontdesk.users import directory, links
 from frontdesk.users.model import NewUser, Role, User
 from tests.conftest import SetClock
 from tests.console.browsing import ORIGIN, Browser
 from tests.console.conftest import SignIn
+from tests.console.held import hold_file, path_of
 from tests.factories import Customer, make_customer
+from tests.files.loading import Desk
 from tests.users.conftest import Desk as ConsoleDesk
 
 LINK = re.compile(rf"{ORIGIN}(/console/(?:invitation|reset)/[\w-]{{43}})")
@@ -374,3 +377,23 @@ def test_the_list_of_users_goes_on_by_the_page(
             following = re.search(r'<a href="([^"]+)" rel="next">', page)
             path = following[1] if following else ""
         assert sorted(set(seen)) == [f"{names}{number}@example" for number in range(3)]
+
+
+def test_a_role_of_today_approves_no_file_that_is_there_already(
+    sign_in: SignIn, customer: Customer, db: Database, desk: Desk, clock: SetClock
+) -> None:
+    with db.write() as tx:
+        set_file_settings(tx, customer.account_id, second_approver=True)
+    sign_in(Role.VIEWER)
+    held = hold_file(desk)
+    clock.advance(3600)
+    admin = sign_in(Role.ADMIN)
+    own = f"{place_of(customer)}/users/{users(db)['viewer@example.com'].id}"
+    admin.open(own).send(f"{own}/roles", **{"role.approver": "yes"})
+    # Signs the same user in again: the change of roles has ended the session.
+    approver = sign_in(Role.VIEWER).open(path_of(held))
+    assert "a day or more after" in approver.page
+    token = {"token": approver.form("/console/sign-out")["token"], "version": "1"}
+    approver.post(f"{path_of(held)}/approve", token)
+    assert approver.status in (403, 409)
+    assert desk.reread(held).state == "held"
