@@ -102,7 +102,7 @@ def test_old_files_are_on_later_pages_and_a_page_follows_the_other(
     assert section(browser, "30 days").startswith("No other file has come")
     [older] = re.findall(r'href="([^"]+)">Earlier files', browser.page)
     assert older == f"{list_path(customer)}?before={old.id + 1}"
-    assert browser.open(older).page.count(".csv</a>") == MOST_SHOWN
+    assert browser.open(older).page.count(".csv</bdi></a>") == MOST_SHOWN
 
 
 def test_the_address_selects_a_state_and_a_plan(

@@ -56,7 +56,7 @@ def test_a_file_becomes_a_draft_and_leads_to_its_plan(
 ) -> None:
     send_file(editor, uploads, CENSUS)
     assert re.fullmatch(rf"{uploads}/\d+/plan", editor.path)
-    assert "<h1>census.csv</h1>" in editor.page
+    assert "<h1><bdi>census.csv</bdi></h1>" in editor.page
     [draft] = db.ask(lambda tx: list_drafts(tx, customer.account_id))
     assert (draft.file_name, draft.size_bytes, draft.client) == (
         "census.csv",
