@@ -29,6 +29,7 @@ NAMES = (
     "wait",
     "neighbours",
     "viewers",
+    "pages",
 )
 TABLE_WIDTH = 200  # where the output is no terminal
 

@@ -13,11 +13,13 @@ Arguments = ParamSpec("Arguments")
 PATIENCE_SECONDS = 120.0
 
 
-def wait_until(condition: Callable[[], object], what: str) -> None:
+def wait_until(
+    condition: Callable[[], object], what: str, *, at_earliest_after: float = 0.0
+) -> None:
     """Return when `condition()` holds. Raises RuntimeError, naming `what` was waited for, when it
-    never does.
+    never does. `at_earliest_after`: seconds that pass before it may hold, by the product's rules.
     """
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + at_earliest_after + PATIENCE_SECONDS
     while not condition():
         if time.monotonic() > deadline:
             raise RuntimeError(f"waited in vain for {what}")

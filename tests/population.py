@@ -1,5 +1,5 @@
-"""Members and visits by the hundred thousand, written by the database itself: for tests of query
-plans and for benchmarks.
+"""Members, visits, files and entries of the trail by the hundred thousand, written by the database
+itself: for tests of query plans and for benchmarks.
 """
 
 from contextlib import closing
@@ -12,7 +12,9 @@ from sqlalchemy import Table
 from frontdesk.clock import system_clock
 from frontdesk.db import Database, Tx
 from frontdesk.eligibility.tables import member_history, members
+from frontdesk.files.tables import eligibility_files
 from frontdesk.text import stored_time
+from tests.factories import Customer
 
 # Rows in one transaction: fewer than a statement's time allows, also while other tests run.
 STEP = 5_000
@@ -79,6 +81,62 @@ def fill_queues(db: Database, visits: int, *, days: int, until: datetime) -> Non
             tx.exec_driver_sql(f"INSERT INTO {table} ({', '.join(row)}) {series} {values}")
 
 
+def spread_birth_dates(db: Database) -> None:
+    """Another birth date for each of 25,000 members in turn, from 1940 on."""
+    day = "DATE '1940-01-01' + CAST(id % 25000 AS integer)"
+    if db.is_sqlite:
+        day = "date('1940-01-01', '+' || (id % 25000) || ' days')"
+    with db.read() as tx:
+        last = _last_id(tx, members)
+    for start in range(1, last + 1, STEP):
+        some = f"id BETWEEN {start} AND {start + STEP - 1}"
+        with db.write() as tx:
+            _execute(tx, f"UPDATE members SET dob = {day} WHERE {some}")
+
+
+def copy_files(db: Database, template: int, *, count: int) -> None:
+    """Copies of a file that has ended, as files without rows, one an hour back from the template."""
+    hours = "t.created_at - n * interval '1 hour'"
+    if db.is_sqlite:
+        hours = "replace(datetime(t.created_at, '-' || n || ' hours'), ' ', 'T') || '.000000Z'"
+    with db.read() as tx:
+        first = _last_id(tx, eligibility_files) + 1
+    for start in range(1, count + 1, STEP):
+        numbers = range(start, min(start + STEP, count + 1))
+        changed = {"id": f"{first + count} - n", "created_at": hours}
+        with db.write() as tx:
+            if not db.is_sqlite:
+                tx.exec_driver_sql("SET LOCAL session_replication_role = replica")
+            _insert(tx, eligibility_files, changed, numbers, f"t.id = {template}")
+
+
+def fill_trail(db: Database, customer: Customer, *, entries: int, until: datetime) -> None:
+    """Entries of the account, a second apart: of a hundred one is of user 1, who read a member, one
+    is of a file, and the others tell that a client changed a member.
+    """
+    seconds = f"{entries} - n"
+    at = f"CAST('{stored_time(until)}' AS timestamptz) - ({seconds}) * interval '1 second'"
+    if db.is_sqlite:
+        at = (
+            f"replace(datetime('{stored_time(until)}', '-' || ({seconds}) || "
+            "' seconds'), ' ', 'T') || '.000000Z'"
+        )
+    row = {
+        "at": at,
+        "account_id": str(customer.account_id),
+        "actor": f"CASE n % 100 WHEN 0 THEN 'user:1' ELSE '{customer.client_id}' END",
+        "action": "CASE n % 100 WHEN 0 THEN 'member.read' WHEN 1 THEN 'file.received' "
+        "ELSE 'eligibility.updated' END",
+        "subject_id": "CASE n % 100 WHEN 1 THEN n % 1000 ELSE CAST(n AS bigint) * 7919 % 1000000 END + 1",
+        "request_id": "'request-' || n",
+    }
+    for start in range(1, entries + 1, 4 * STEP):
+        numbers = range(start, min(start + 4 * STEP, entries + 1))
+        with db.write() as tx:
+            values = f"{_series(tx, numbers)} SELECT {', '.join(row.values())} FROM s"
+            _execute(tx, f"INSERT INTO audit_entries ({', '.join(row)}) {values}")
+
+
 def analyze(db: Database) -> None:
     """Give the planner statistics of every table, however long it takes."""
     if db.is_sqlite:
@@ -119,6 +177,12 @@ def _copy(tx: Tx, template: int, numbers: range, *, invited: bool) -> None:
             f"plan_id, id, 'enrolment', 'batched', 'pending', email, email_folded, '{at}', "
             f"'{at}', '{at}' FROM members WHERE id > {last_member}"
         )
+
+
+def _execute(tx: Tx, statement: str) -> None:
+    """A statement with signs of percent, which the driver of PostgreSQL takes for parameters."""
+    is_sqlite = tx.dialect.name == "sqlite"
+    tx.exec_driver_sql(statement if is_sqlite else statement.replace("%", "%%"))
 
 
 def _last_id(tx: Tx, table: Table) -> int:

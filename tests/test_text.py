@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontdesk.text import Rejected, parse_text, shown_name, trimmed
+from frontdesk.text import Rejected, isolated, parse_text, shown_name, trimmed, visible
 
 # The first is one character when composed, of the longest decomposition there is; some of the
 # letters never compose.
@@ -109,3 +109,24 @@ def test_a_name_that_a_caller_chose_is_shown_encoded_and_short() -> None:
     assert shown_name("odd\r\nname") == "odd%0D%0Aname"
     assert shown_name("\ud800") == "%3F"
     assert shown_name("x" * 60_000) == "x" * 40
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Muñoz 株式会社", "Muñoz 株式会社"),
+        ("a\u200db\u200c", "a[U+200D]b[U+200C]"),
+        ("\u0646\u200c\u0647", "\u0646\u200c\u0647"),
+        (
+            "a\u202eb\u2066\ufeff\u3164\ud800\n",
+            "a[U+202E]b[U+2066][U+FEFF][U+3164][U+D800][U+000A]",
+        ),
+    ],
+)
+def test_characters_that_nobody_sees_are_shown_as_numbers(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+def test_a_text_in_a_sentence_turns_no_letters_around() -> None:
+    assert isolated("\u05d0") == "\u2068\u05d0\u2069"
+    assert isolated("Robin") == "Robin"

@@ -19,6 +19,7 @@ from frontdesk.db.checks import WriteProbe
 from frontdesk.db.engine import write_alone
 from frontdesk.db.group_commit import Writers, overdue
 from frontdesk.db.lookups import Lookups, PostgresqlLookups, Remembered, SharedReads, SqliteLookups
+from frontdesk.db.shared_values import SharedValues
 from frontdesk.deadlines import Deadlines
 from frontdesk.eligibility.enrolments import Enrolments
 from frontdesk.errors import Unavailable
@@ -76,7 +77,7 @@ class App:
             SqliteLookups(db, self._reading) if db.is_sqlite else PostgresqlLookups(db)
         )
         self.pages = Remembered()  # of plans, as they are rendered
-        self.regions = Remembered()  # of pages of the console that many viewers refresh
+        self.regions = Remembered()  # of such pages, as they are rendered
         self.shared_reads: SharedReads[Any] = SharedReads(self.deadlines)
         self._probes: SharedReads[Any] = SharedReads(Deadlines(READY_SECONDS))
         self._callers: SharedReads[Caller | None] = SharedReads(Deadlines(LOOK_UP_SECONDS))
@@ -91,7 +92,10 @@ class App:
         self.keys_in_flight: set[str] = set()
         self.limits = RequestLimits(db, clock, default=config.requests_per_minute)
         self.queues = QueueSnapshots(clock, config.queue_ttl_seconds)
-        self.boards = QueueBoards(clock)
+        self.shared_values = SharedValues(
+            clock
+        )  # of pages of the console that many viewers refresh
+        self.boards = QueueBoards(clock, self.shared_values)
         self.usage = usage.counter_of(db.engine)
         self.request_costs = usage.RequestCostCounter(self._save_request_costs_soon)
         self.enrolments = Enrolments(db, config, clock, self.deadlines)

@@ -228,6 +228,44 @@ def are_mostly_ssns(texts: Sequence[str]) -> bool:
     return sum(map(looks_like_ssn, texts)) * 2 > len(texts)
 
 
+# Letters and signs that have no shape, beside those of the categories of invisible characters.
+_BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+_JOINERS = frozenset("\u200c\u200d")
+_INVISIBLE = _REFUSED_CATEGORIES | {"Cf"}
+ISOLATE = "\u2068"
+END_OF_ISOLATE = "\u2069"
+
+
+def visible(text: str) -> str:
+    """The text as a page may show it: each character that people can't see, or that would turn the
+    letters around it, stands as its number. Joiners stay between letters of other scripts.
+
+    >>> visible("list" + chr(0x202E) + "vsc.csv")
+    'list[U+202E]vsc.csv'
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    before = ""
+    shown = []
+    for character in text:
+        is_joiner = character in _JOINERS and before > "\x7f"
+        is_hidden = character in _BLANKS or unicodedata.category(character) in _INVISIBLE
+        shown.append(f"[U+{ord(character):04X}]" if is_hidden and not is_joiner else character)
+        before = character
+    return "".join(shown)
+
+
+def isolated(text: str) -> str:
+    """The visible text for a sentence or a title, where its letters turn no others around: an
+    Arabic name would swap what stands beside it.
+
+    >>> isolated("Robin")
+    'Robin'
+    """
+    text = visible(text)
+    return text if text.isascii() else f"{ISOLATE}{text}{END_OF_ISOLATE}"
+
+
 SHOWN_NAMES = 20
 SHOWN_LENGTH = 40
 

@@ -38,6 +38,7 @@ ON_ONE_DATABASE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=T
 SLUGS = [slug for section in SECTIONS.values() for slug in section]
 PAGES = ["/docs", "/problems", "/docs/reference", *(f"/docs/{slug}" for slug in SLUGS)]
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
+DOCS = Path(__file__).parents[2] / "docs"
 NEW_MEMBER = {
     "external_id": "E-1001",
     "member_id": "M-1001",
@@ -117,6 +118,28 @@ def test_other_files_of_the_package_are_not_served(api: Api) -> None:
         assert api.get(f"/docs/{name}").status_code == 404
     for path in ASSETS:
         assert api.get(f"/docs/{path}").status_code == 200
+
+
+@ON_ONE_DATABASE
+def test_each_picture_of_the_documentation_is_served_light_and_dark(api: Api) -> None:
+    shown = set()
+    for source in [*DOCS.glob("*.md"), *DOCS.glob("guides/*.md")]:
+        for alt, path in re.findall(r"!\[([^]]*)\]\(([^)]+)\)", source.read_text()):
+            assert len(alt) > 40, f"{source.name}: {path} says too little to those who can't see it"
+            assert (source.parent / path).is_file(), f"{source.name}: {path}"
+            shown.add(Path(path).name)
+            page = api.get(f"/docs/{source.stem}").text
+            assert f'<img src="/docs/{Path(path).name}" alt="{escape(alt)}" width="1280"' in page
+            assert f'srcset="/docs/{Path(path).stem}-dark.png"' in page
+            assert f"![{alt}](/docs/{Path(path).name})" in api.get(f"/docs/{source.stem}.md").text
+    stored = {path.name for path in DOCS.glob("pictures/*")}
+    assert stored == shown | {name.replace(".png", "-dark.png") for name in shown}
+    for name in stored:
+        answer = api.get(f"/docs/{name}")
+        assert (answer.status_code, answer.headers["Content-Type"]) == (200, "image/png")
+        assert answer.content == (DOCS / "pictures" / name).read_bytes()
+    assert sum(path.stat().st_size for path in DOCS.glob("pictures/*")) < 300_000
+    assert api.get("/docs/console-odd.png").status_code == 404
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import httpx
@@ -18,9 +19,11 @@ from playwright.sync_api import Browser, Page
 
 from tests.browser.chromium import chromium
 from tests.browser.png import smaller
-from tests.browser.window import DESK, TELEPHONE, Scheme, Windows
+from tests.browser.window import DESK, Scheme, Windows
 from tests.patience import wait_until
 from tests.postgres import free_port
+
+ENDINGS: dict[Scheme, str] = {"light": "", "dark": "-dark"}  # of a picture's name
 
 # Gets the open page and what the demo has printed, which has its log-ins.
 Steps = Callable[[Page, str], None]
@@ -32,13 +35,13 @@ def _no_steps(_page: Page, _printed: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """A file NAME.png: the window after `steps`, which begin at `path`."""
+    """The files NAME.png and, for a dark page, NAME-dark.png: the window after `steps`, which begin
+    at `path`.
+    """
 
     name: str
     path: str
     steps: Steps = _no_steps
-    width: int = DESK
-    scheme: Scheme = "light"
 
 
 def _as(role: str, path: str, link: str = "") -> Steps:
@@ -62,7 +65,6 @@ def _as(role: str, path: str, link: str = "") -> Steps:
 _ACCOUNT = "/console/accounts/1"
 
 PICTURES: list[Picture] = [
-    Picture(name="console-sign-in", path="/console/sign-in"),
     Picture(name="console-files", path="/console", steps=_as("editor", f"{_ACCOUNT}/files")),
     Picture(
         name="console-held",
@@ -71,18 +73,6 @@ PICTURES: list[Picture] = [
     ),
     Picture(name="console-person", path="/console", steps=_as("support", f"{_ACCOUNT}/people/1")),
     Picture(name="console-now", path="/console", steps=_as("viewer", f"{_ACCOUNT}/now")),
-    Picture(
-        name="console-now-telephone",
-        path="/console",
-        steps=_as("viewer", f"{_ACCOUNT}/now"),
-        width=TELEPHONE,
-        scheme="dark",
-    ),
-    Picture(name="documentation", path="/docs/first-call"),
-    Picture(
-        name="documentation-telephone", path="/docs/first-call", width=TELEPHONE, scheme="dark"
-    ),
-    Picture(name="mailbox", path="/sandbox/mailbox"),
 ]
 
 
@@ -101,12 +91,12 @@ def main() -> None:
 def take(pictures: list[Picture], folder: Path, temporary: Path, browser: Browser) -> None:
     """Write the pictures into the folder. The demo uses the temporary one."""
     with _demo(temporary) as (address, printed):
-        for picture in pictures:
+        for picture, (scheme, ending) in product(pictures, ENDINGS.items()):
             windows = Windows(browser, address)
-            page = windows.open(picture.path, width=picture.width, scheme=picture.scheme)
+            page = windows.open(picture.path, width=DESK, scheme=scheme)
             picture.steps(page, printed())
             content = smaller(browser, page.screenshot(animations="disabled", caret="hide"))
-            path = folder / f"{picture.name}.png"
+            path = folder / f"{picture.name}{ending}.png"
             path.write_bytes(content)
             sys.stdout.write(f"{path}: {len(content) / 1000:.0f} kB\n")
             windows.close()

@@ -16,13 +16,13 @@ from tests.factories import NOW
 from tests.queues.feed import (
     JOINED,
     LEFT,
-    ON,
     STARTED,
     Clinic,
     estimated,
     event,
     feed,
     make_clinic,
+    on_duty,
     waited,
 )
 
@@ -36,7 +36,7 @@ def clinic(db: Database) -> Clinic:
     plan = made.plan_ids[0]
     feed(
         db,
-        event("on", ON, -600, provider_group_id=made.group_id, doctor="a", plan_ids=(plan,)),
+        on_duty(made, "a", plan=0),
         event("j0", JOINED, -300, plan_id=plan, visit="v0"),
         event("s0", STARTED, -200, plan_id=plan, visit="v0", doctor="a"),
     )

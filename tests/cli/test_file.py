@@ -12,6 +12,8 @@ from frontdesk.cli.file import work_on
 from frontdesk.config import Config
 from frontdesk.db import Database
 from frontdesk.errors import FrontdeskError, Unavailable
+from frontdesk.files.model import FileState
+from frontdesk.files.store import change_file
 from tests.cli.conftest import CommandLine
 from tests.files.exports import hr_export
 from tests.files.loading import csv_of, lines_of, row
@@ -84,6 +86,18 @@ def test_an_undo_of_many_is_held_and_says_what_to_do(
     assert "frontdesk file approve 2; to leave it applied: frontdesk file cancel 2" in held.stdout
     approved = cli.json("file", "approve", "2")
     assert (approved["state"], approved["counts"]) == ("done", {"withdrawn": 6, "lost": 6})
+
+
+def test_a_file_that_runs_is_shown_with_the_row_that_its_check_is_at(
+    cli: CommandLine, db: Database, plan: str, tmp_path: Path
+) -> None:
+    cli.json("file", "load", written(tmp_path, [row(1)]), "--plan", plan)
+    assert "rows_checked" not in cli.json("file", "show", "1")
+    running = {"state": FileState.RUNNING, "rows_checked": 48_200}
+    with db.write() as tx:
+        change_file(tx, 1, **running)
+    assert cli.json("file", "show", "1")["rows_checked"] == 48_200
+    assert "48200" in cli.run("file", "show", "1").stdout
 
 
 def test_a_pipe_is_read_from_its_first_byte(cli: CommandLine, plan: str, tmp_path: Path) -> None:

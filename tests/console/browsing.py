@@ -97,4 +97,14 @@ class Browser:
 def text_of(browser: Browser) -> str:
     """The words of the page's main part, with single spaces."""
     [main] = re.findall(r"<main.*</main>", browser.page, re.DOTALL)
+    main = re.sub("</?bdi[^>]*>", "", main)
     return " ".join(unescape(re.sub("<[^>]+>", " ", main)).split())
+
+
+def section(browser: Browser, name: str) -> str:
+    """The text of a part of the page, without its tags."""
+    found = re.search(
+        rf"<h2>{name}</h2>(.*?)(?:<h2>|<div class=.end|</main>)", browser.page, re.DOTALL
+    )
+    assert found, name
+    return " ".join(re.sub("<[^>]+>", " ", found[1]).split())

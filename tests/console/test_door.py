@@ -79,7 +79,7 @@ def test_an_account_that_does_not_exist_is_not_an_empty_one(sign_in: SignIn, rol
 
 def test_a_slash_at_the_end_leads_to_the_page(sign_in: SignIn) -> None:
     browser = sign_in(Role.OPERATOR)
-    assert browser.open("/console/").path == "/console/accounts"
+    assert browser.open("/console/").path == "/console/system"
     assert browser.open("/console/accounts/").path == "/console/accounts"
     assert browser.open("/console/nothing/").status == 404
 

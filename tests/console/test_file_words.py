@@ -40,6 +40,17 @@ RUNNING = {"state": FileState.RUNNING, "started_at": NOW}
             "Approved, waits for a worker",
         ),
         (RUNNING, "plain", "Checking"),
+        (RUNNING | {"rows_checked": 48_200}, "plain", "Checking row 48,200"),
+        (
+            RUNNING | {"step": FileStep.APPLY, "rows_checked": 48_200},
+            "plain",
+            "Deciding what it would do, row 48,200",
+        ),
+        (
+            RUNNING | {"undoes_id": 1, "rows_checked": 7},
+            "plain",
+            "Looking at what the undo would do, row 7",
+        ),
         (RUNNING | {"step": FileStep.APPLY}, "plain", "Deciding what it would do"),
         (RUNNING | {"step": FileStep.APPLY, "rows_done": 5}, "plain", "Applying"),
         (RUNNING | {"step": FileStep.END}, "plain", "Ending the people that it omits"),

@@ -10,7 +10,7 @@ from frontdesk.files.claims import claim_next
 from frontdesk.files.overview import MOST_SHOWN
 from frontdesk.users.model import Role
 from tests.conftest import SetClock
-from tests.console.browsing import Browser
+from tests.console.browsing import section
 from tests.console.conftest import SignIn
 from tests.console.held import hold_file
 from tests.factories import Customer, make_customer
@@ -21,15 +21,6 @@ UNREADABLE = b"PK\x03\x04 no workbook"
 
 def list_path(customer: Customer) -> str:
     return f"/console/accounts/{customer.account_id}/files"
-
-
-def section(browser: Browser, name: str) -> str:
-    """The text of a part of the page, without its tags."""
-    found = re.search(
-        rf"<h2>{name}</h2>(.*?)(?:<h2>|<div class=.end|</main>)", browser.page, re.DOTALL
-    )
-    assert found, name
-    return " ".join(re.sub("<[^>]+>", " ", found[1]).split())
 
 
 def test_an_account_without_files_is_told_how_to_send_one(

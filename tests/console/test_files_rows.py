@@ -124,7 +124,7 @@ def test_a_changed_row_names_its_fields_and_its_access(
     assert changed[0].startswith("Q. Q. · 1943 E00000")
     assert changed[0].endswith("zipcode 2")
     assert changed[1] == (
-        "Q. Q. · 1943 E00001 2026-12-31 2026-01-01/.. 2026-01-01/2026-12-31 expiry_date 3"
+        "Q. Q. · 1943 E00001 2026-12-31 from 2026-01-01 on 2026-01-01 to 2026-12-31 expiry_date 3"
     )
     [refused] = rows_of(browser.open(f"{path_of(mixed)}/rows?list=refused"))
     assert refused.startswith("no record covered")
@@ -179,7 +179,9 @@ def test_a_person_whose_access_comes_back_is_listed_with_both_days(
         store.insert_lists(tx, held.id, held.chunks_done, [WOULD_LOSE])
     path = f"{path_of(held)}/rows?list=would_lose&after={held.chunks_done}.0"
     [shown] = rows_of(sign_in(Role.VIEWER).open(path))
-    assert shown.startswith("R. S. · 1980 E00001 2026-11-20 2027-01-01 2026-01-01/..")
+    assert shown.startswith("R. S. · 1980 E00001 2026-11-20 2027-01-01 from 2026-01-01 on")
+    assert "2026-01-01 to 2026-11-20, from 2027-01-01 on" in shown
+    assert ".." not in shown
     assert shown.endswith(" 99")
 
 

@@ -7,11 +7,11 @@ from datetime import timedelta
 import pytest
 
 from frontdesk import access
-from frontdesk.access.accounts import set_state
-from frontdesk.access.model import AccountState
-from frontdesk.console import now, now_words
+from frontdesk.access.accounts import get_account, set_state
+from frontdesk.access.model import Account, AccountState
+from frontdesk.console import door, now, now_words
 from frontdesk.console.now_words import interval_text, minutes_text
-from frontdesk.db import Database
+from frontdesk.db import Database, Tx
 from frontdesk.users.model import Role
 from tests.conftest import SetClock
 from tests.console.browsing import Browser
@@ -22,13 +22,13 @@ from tests.queues.feed import (
     JOINED,
     LEFT,
     OFF,
-    ON,
     STARTED,
     Clinic,
     estimated,
     event,
     feed,
     make_clinic,
+    on_duty,
     waited,
 )
 
@@ -42,13 +42,12 @@ def clinic(db: Database) -> Clinic:
     two patients wait.
     """
     made = make_clinic(db, plan_count=3)
-    busy, free, closed = made.plan_ids
-    group = {"provider_group_id": made.group_id}
+    busy, _, closed = made.plan_ids
     feed(
         db,
-        event("on-a", ON, -600, doctor="a", plan_ids=(busy,), **group),
-        event("on-b", ON, -600, doctor="b", plan_ids=(busy,), **group),
-        event("on-c", ON, -600, doctor="c", plan_ids=(free,), **group),
+        on_duty(made, "a", plan=BUSY),
+        on_duty(made, "b", plan=BUSY),
+        on_duty(made, "c", plan=FREE),
         *(event(f"j{n}", JOINED, n - 300, plan_id=busy, visit=f"v{n}") for n in range(6)),
         event("s0", STARTED, -200, plan_id=busy, visit="v0", doctor="a"),
         event("s1", STARTED, -200, plan_id=busy, visit="v1", doctor="b"),
@@ -96,7 +95,7 @@ def test_the_board_says_each_state_in_words(
     assert free == ["Plan 1", "no wait", "", "0 waiting", "1 doctor", ""]
     assert closed == ["Plan 2", "closed: no doctor on duty", "", "2 waiting", "", ""]
     assert "Nobody waits." not in page
-    assert "Example Doctors</h2>" in page
+    assert "Example Doctors</bdi></h2>" in page
     assert "-1" not in "".join(map("".join, rows(page)))
 
 
@@ -387,3 +386,19 @@ def test_an_interval_has_both_ends_inside() -> None:
     assert interval_text(None, None) == ""
     assert interval_text(0, 30) == "0 to 1 min"
     assert now_words.count_text(1, "doctor") == "1 doctor"
+
+
+def test_a_refresh_does_not_read_the_account_of_the_page(
+    sign_in: SignIn, clinic: Clinic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    support = sign_in(Role.SUPPORT)
+    read: list[int] = []
+
+    def counted(tx: Tx, account_id: int) -> Account:
+        read.append(account_id)
+        return get_account(tx, account_id)
+
+    monkeypatch.setattr(door, "get_account", counted)
+    assert support.open(now_of(clinic)).status == 200
+    assert support.open(now_of(clinic), **REFRESH).status == 200
+    assert read == [clinic.account_id]

@@ -5,7 +5,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from frontdesk.console.times import Times, span_text
+from frontdesk.console.times import Times, span_text, try_again_text
+from frontdesk.errors import RateLimited
 
 NOW = datetime(2026, 11, 28, 14, 41, 20, tzinfo=UTC)
 NEW_YORK = Times(ZoneInfo("America/New_York"), NOW)
@@ -39,3 +40,20 @@ def test_utc_has_no_distance() -> None:
 def test_a_span_is_told_in_one_unit(span: timedelta, text: str) -> None:
     assert span_text(span) == text
     assert f">{text}<" in NEW_YORK.ago(NOW - span)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "wait"),
+    [
+        (1, "1 s"),
+        (59, "59 s"),
+        (60, "1 min"),
+        (61, "2 min"),
+        (90, "2 min"),
+        (3541, "1 h"),
+        (3601, "2 h"),
+    ],
+)
+def test_a_wait_is_told_long_enough(seconds: int, wait: str) -> None:
+    error = RateLimited("Too many.", retry_after_seconds=seconds)
+    assert try_again_text(error) == f"Too many. Try again in {wait}."

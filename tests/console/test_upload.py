@@ -24,11 +24,11 @@ from frontdesk.files.model import Draft
 from frontdesk.formats.model import FileMode
 from frontdesk.reach import Reach
 from frontdesk.users.model import Role
+from frontdesk.web.multipart import FormWithFile
 from tests.conftest import SetClock
-from tests.console.browsing import Browser
+from tests.console.browsing import Browser, section
 from tests.console.conftest import SignIn
 from tests.console.sending import END, TYPE, field, file, post_body, send_file
-from tests.console.test_files_list import section
 from tests.factories import Customer
 from tests.files.loading import Desk, csv_of, row
 
@@ -105,6 +105,23 @@ def test_nothing_of_a_file_is_looked_at_for_a_stranger_or_a_viewer(
         post_body(other, uploads, own + file(CENSUS) + END)
         assert (other.status, "It is for: editor" in other.page) == (403, True)
     assert drafts() == []
+
+
+def test_the_rest_of_a_refused_file_is_read_so_that_browsers_show_the_answer(
+    editor: Browser, uploads: str, clock: SetClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = []
+
+    async def skip_rest(form: FormWithFile) -> None:
+        read.append(form.file_name)
+
+    monkeypatch.setattr(FormWithFile, "skip_rest", skip_rest)
+    send_file(editor, uploads, CENSUS, token="0" * 64)
+    send_file(editor.open(uploads), uploads, b"%PDF-1.7 scan")
+    clock.advance(31 * 60)
+    send_file(editor, uploads, CENSUS)
+    assert editor.status == 401
+    assert read == ["census.csv"] * 3
 
 
 def test_a_session_that_ended_carries_what_was_typed_and_the_file_is_chosen_again(

@@ -3,7 +3,7 @@ of upkeep.
 """
 
 import io
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from frontdesk.access import find_account_names, find_client_names
 from frontdesk.app import App
-from frontdesk.audit import Requester, list_by_user, list_of_account
+from frontdesk.audit import AuditQuery, Requester, list_entries
 from frontdesk.cli.invitations import describe_mail
 from frontdesk.config import Uniqueness, read_config
 from frontdesk.db import open_database
@@ -28,9 +29,23 @@ from frontdesk.disclosures import (
     read_names,
     search,
 )
-from frontdesk.disclosures.looks import LAST
-from frontdesk.disclosures.model import CheckedField, FileNames, Holder, Opening, OpeningReason
+from frontdesk.disclosures.another_address import MailSender, NewAddress, change_address
+from frontdesk.disclosures.change_form import view_change_form
+from frontdesk.disclosures.model import (
+    CallersWords,
+    CheckedField,
+    FileNames,
+    Holder,
+    Opening,
+    OpeningReason,
+)
 from frontdesk.disclosures.person import Viewer, view_person
+from frontdesk.disclosures.trail import (
+    read_trail,
+    read_trail_about_file,
+    read_trail_about_person,
+    read_trail_by_user,
+)
 from frontdesk.eligibility import derive_due, enrol
 from frontdesk.eligibility.people import (
     call_distinct,
@@ -41,6 +56,13 @@ from frontdesk.eligibility.people import (
     merge,
     rename,
     unmerge,
+)
+from frontdesk.eligibility.person_change import (
+    AskedChange,
+    ChangeAnswer,
+    Correction,
+    change_person,
+    read_version,
 )
 from frontdesk.eligibility.search import (
     ByBirthDate,
@@ -53,13 +75,13 @@ from frontdesk.eligibility.search import (
 from frontdesk.errors import NotFound
 from frontdesk.events import claim_due, pass_over
 from frontdesk.events.delivery import Progress, save
-from frontdesk.files.actions import get_file
+from frontdesk.files.actions import find_files, get_file
 from frontdesk.files.approvers import find_obstacle
 from frontdesk.files.claims import RunOptions
 from frontdesk.files.drafts import steps, unfinished_drafts
 from frontdesk.files.drafts.steps import DraftKey, DraftUpload, NewDraft
 from frontdesk.files.faults import group_faults
-from frontdesk.files.model import Draft, FileKey, FileState
+from frontdesk.files.model import Draft, FileFilter, FileKey, FileState
 from frontdesk.files.overview import (
     read_ended,
     read_overview,
@@ -89,8 +111,10 @@ from frontdesk.queues.model import IntervalRecords
 from frontdesk.queues.snapshot import counted
 from frontdesk.queues.upkeep import DEFAULT_AGE, prune
 from frontdesk.reach import EVERY, Reach
+from frontdesk.system.state import list_account_rows, read_system
 from frontdesk.text import wire_time
 from frontdesk.usage.request_costs import save as save_request_costs
+from frontdesk.users.directory import list_home_users, list_users
 from frontdesk.web.telemetry import Telemetry
 from frontdesk.worker.background import SignOfLife
 from frontdesk.worker.delivery import policy_of
@@ -109,6 +133,10 @@ from tests.files.loading import Desk, csv_of, row
 from tests.users.conftest import Desk as ConsoleDesk
 from tests.users.day import use_console
 from tests.worker.conftest import Post
+
+
+class _TakenBackError(Exception):
+    """The transaction is not to be committed."""
 
 
 class Installation:
@@ -217,17 +245,59 @@ class Installation:
             get_covered(tx, reach, member_id, now=self.clock())
         user = Requester("user:1", "request", self.clock())
         with self.db.write() as tx:
-            check_answer(tx, user, reach, member_id, field=CheckedField.DOB, text="1977-01-11")
+            check_answer(
+                tx, user, reach, CallersWords(member_id, 1, CheckedField.DOB, "1977-01-11")
+            )
             open_record(tx, user, reach, Opening(member_id, OpeningReason.AUDIT, f"{n}", 1))
-            view_person(tx, user, reach, member_id, Viewer(1, reach, has_relay=True))
+            view_person(
+                tx,
+                user,
+                reach,
+                member_id,
+                Viewer(MailSender(1, vouches=False), reach, has_relay=True),
+            )
             number, found = search(tx, user, self.customer.account_id, 1, ways[0])
+        self._change_a_person(member_id)
         with self.db.read() as tx:
             assert find_search(tx, reach, Holder(user.actor, 1), number, now=self.clock()) == found
             assert list_entries_about(tx, reach, member_id, size=3).before_id
             read_covered(tx, reach, member_id, now=self.clock())
             find_place_of(tx, member_id, file_id=1)
-            list_of_account(tx, self.customer.account_id, before_id=LAST, limit=50)
-            assert list_by_user(tx, "user:1", before_id=LAST, limit=50)
+        self._read_trail(user, member_id)
+        read_system(self.db, self.config, self.clock())
+
+    def _read_trail(self, user: Requester, member_id: int) -> None:
+        own = Reach.of(self.customer.account_id)
+        with self.db.write() as tx:
+            for reach in (own, EVERY):
+                assert read_trail(tx, user, reach).entries
+                list_home_users(tx, reach)
+                for user_id in [each.id for each in list_users(tx, reach)[:1]]:
+                    read_trail_by_user(tx, user, reach, user_id)
+            assert read_trail_about_person(tx, user, own, member_id).entries
+            for file in find_files(tx, FileFilter(own, 1)):
+                read_trail_about_file(tx, user, own, file.id)
+            assert list_entries(tx, EVERY, AuditQuery(subject_id=member_id))
+            assert list_account_rows(tx, size=1).after_id
+            find_account_names(tx, {1})
+            find_client_names(tx, own, {self.customer.client_id})
+
+    def _change_a_person(self, member_id: int) -> None:
+        """Taken back at the end: the day goes on with the person as it was."""
+        reach = Reach.of(self.customer.account_id)
+        user = Requester("user:1", "request", self.clock())
+        with suppress(_TakenBackError), self.db.write() as tx:
+            sender = MailSender(1, vouches=False)
+            form = view_change_form(tx, user, reach, member_id, sender, shows_values=True)
+            change = Correction({"city": "Salem"})
+            asked = AskedChange(member_id, form.version, change, is_confirmed=True)
+            uniqueness = self.config.uniqueness
+            made = change_person(tx, user, reach, asked, uniqueness=uniqueness)
+            assert isinstance(made, ChangeAnswer)
+            version = read_version(tx, member_id)
+            address = NewAddress(member_id, version, "another@example.com", is_mailed=False)
+            change_address(tx, user, reach, address, sender, uniqueness=uniqueness)
+            raise _TakenBackError
 
     def _read_members(self, n: int) -> None:
         members = f"/v2/plans/{self.customer.plan_ids[1]}/eligibility"

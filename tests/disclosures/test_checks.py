@@ -10,7 +10,7 @@ import pytest
 
 from frontdesk.db import Database
 from frontdesk.disclosures import check_answer
-from frontdesk.disclosures.model import CHECKS_AN_HOUR, CheckAnswer, CheckedField
+from frontdesk.disclosures.model import CHECKS_AN_HOUR, CallersWords, CheckAnswer, CheckedField
 from frontdesk.disclosures.tables import disclosures
 from frontdesk.errors import Invalid, NotFound, RateLimited
 from frontdesk.reach import EVERY, Reach
@@ -24,9 +24,8 @@ NAMES: dict[str, Any] = {"first_name": "Zoë Ann", "last_name": "O'Müller Jr."}
 def agrees(finder: Finder, member_id: int, field: str, text: str, *, minutes: float = 0) -> bool:
     requester = WHO._replace(now=NOW + timedelta(minutes=minutes))
     with finder.db.write() as tx:
-        result = check_answer(
-            tx, requester, finder.reach, member_id, field=CheckedField(field), text=text
-        )
+        said = CallersWords(member_id, 1, CheckedField(field), text)
+        result = check_answer(tx, requester, finder.reach, said)
     return result is CheckAnswer.MATCHES
 
 
@@ -108,7 +107,7 @@ def test_a_person_is_checked_ten_times_an_hour_by_whomever(finder: Finder, trail
         agrees(finder, id_, "zipcode", "02134", minutes=minute)
     stranger = WHO._replace(actor="user:2", now=NOW + timedelta(minutes=30))
     with pytest.raises(RateLimited) as refused, finder.db.write() as tx:
-        check_answer(tx, stranger, EVERY, id_, field=CheckedField.ZIPCODE, text="02134")
+        check_answer(tx, stranger, EVERY, CallersWords(id_, 1, CheckedField.ZIPCODE, "02134"))
     assert refused.value.retry_after_seconds == 30 * 60
     assert agrees(finder, other, "zipcode", "02134", minutes=30)
     assert agrees(finder, id_, "zipcode", "02134", minutes=60.5)
@@ -142,4 +141,4 @@ def test_nobody_beyond_the_reach_is_checked(finder: Finder, db: Database) -> Non
     id_ = finder.enrol(1)
     stranger = Reach.of(make_customer(db, name="Stranger").account_id)
     with pytest.raises(NotFound), db.write() as tx:
-        check_answer(tx, WHO, stranger, id_, field=CheckedField.DOB, text="1977-01-11")
+        check_answer(tx, WHO, stranger, CallersWords(id_, 1, CheckedField.DOB, "1977-01-11"))

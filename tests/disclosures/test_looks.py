@@ -12,7 +12,7 @@ from frontdesk.audit import AuditEntry, list_by_user, list_of_account, record
 from frontdesk.db import Database
 from frontdesk.disclosures import check_answer, list_entries_about, read_covered
 from frontdesk.disclosures.looks import LAST, OF_MEMBERS
-from frontdesk.disclosures.model import CheckedField
+from frontdesk.disclosures.model import CallersWords, CheckedField
 from frontdesk.eligibility.model import Outcome
 from frontdesk.eligibility.search import ByExternalId
 from frontdesk.errors import NotFound
@@ -53,7 +53,7 @@ def test_looks_at_a_person_its_files_and_its_plans_are_told(
     finder.enrol(1, plan=1, external_id="E00001")
     first, second = finder.customer.plan_ids
     with db.write() as tx:
-        check_answer(tx, WHO, EVERY, id_, field=CheckedField.DOB, text="1977-01-11")
+        check_answer(tx, WHO, EVERY, CallersWords(id_, 1, CheckedField.DOB, "1977-01-11"))
     for action, subject in (
         ("file.report_read", file.id),
         ("file.names_read", file.id),

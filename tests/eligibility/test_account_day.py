@@ -125,11 +125,23 @@ def test_a_full_file_without_a_date_ends_on_the_day_where_members_live(
     assert (file.file_date, place.desk.ends()["AB 000002"]) == (end, end)
 
 
-@pytest.mark.parametrize("name", ["", "Nowhere/Atall", "../etc/passwd", "America", "EST5EDT,M3\0"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("", "Nowhere/Atall", "../etc/passwd", "America", "EST5EDT,M3\0"),
+        *("localtime", "Factory", "posixrules", "posix/Europe/Berlin", "right/Europe/Berlin"),
+    ],
+)
 def test_a_zone_that_nobody_knows_is_refused(place: Place, name: str) -> None:
     with pytest.raises(Invalid) as refused, place.db.write() as tx:
         set_time_zone(tx, place.account_id, name)
     assert refused.value.faults[0].code == "unknown_time_zone"
+
+
+def test_each_name_of_the_database_is_a_zone(place: Place) -> None:
+    for name in ("UTC", "Etc/GMT+5", "US/Hawaii", "America/Argentina/Ushuaia", "Zulu"):
+        with place.db.write() as tx:
+            assert set_time_zone(tx, place.account_id, name).time_zone == name
 
 
 def test_zones_are_known_where_the_system_has_none() -> None:

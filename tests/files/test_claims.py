@@ -103,11 +103,26 @@ def test_a_lease_is_renewed_while_nothing_is_written_until_the_file_is_cancelled
     assert first is not None
     with renewing(claim):
         wait_until(lambda: (desk.reread(file).lease_until or first) > first, "a longer lease")
-        claim.checkpoint(FileStep.CHECK, 1)
+        claim.checkpoint(FileStep.CHECK, 48_200)
+        wait_until(lambda: desk.reread(file).rows_checked == 48_200, "the row of the check")
         desk.cancel(file)
         wait_until(lambda: claim.is_lost, "the claim to be lost")
         with pytest.raises(LostClaim):
             claim.checkpoint(FileStep.CHECK, 1)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_the_row_of_a_check_is_that_of_its_claim(desk: Desk) -> None:
+    file = desk.hand_in(csv_of([row(1)]))
+    claim = claimed(desk)
+    with renewing(claim):
+        claim.checkpoint(FileStep.CHECK, 3)
+        wait_until(lambda: desk.reread(file).rows_checked == 3, "the row of the check")
+    with desk.db.write() as tx:
+        later = system_clock() + timedelta(seconds=120)
+        again = store.claim(tx, file.id, claim.file.epoch, now=later, lease_until=later)
+    assert again is not None
+    assert again.rows_checked is None
 
 
 def test_an_upload_that_broke_off_is_not_loaded_and_deleted_after_a_day(

@@ -140,6 +140,22 @@ def test_a_full_file_with_a_newer_one_can_only_be_cancelled(desk: Desk, clock: S
         desk.approve(full)
 
 
+@pytest.mark.parametrize("is_full", [False, True])
+def test_a_newer_file_that_has_applied_nothing_overtakes_no_full_file(
+    desk: Desk, clock: SetClock, is_full: bool
+) -> None:
+    desk.load(csv_of(row(n) for n in range(MANY)))
+    full = desk.load(csv_of([row(0)]), full=True)
+    clock.advance(DAY)
+    newer = [row(n, dob="not a day") for n in range(MANY)]
+    refused = desk.load(csv_of(newer), full=is_full)
+    assert (refused.state, refused.counts.keys() <= {"refused", "kept"}) == ("done", True)
+    assert desk.load(b"\x00", full=True).state == "failed"
+    desk.load(csv_of([row(1, zipcode="10001")]), dry_run=True)
+    done = desk.approve(full)
+    assert (done.state, done.counts["ended"]) == ("done", MANY - 1)
+
+
 def test_a_change_file_that_waits_behind_a_newer_one_is_applied_once_approved(
     desk: Desk, clock: SetClock
 ) -> None:

@@ -69,6 +69,16 @@ def event(id_: str, type_: EventType, seconds: float, **fields: Any) -> QueueEve
     return QueueEvent(id_, type_, NOW + timedelta(seconds=seconds), **fields)
 
 
+def on_duty(
+    clinic: Clinic, doctor: str, *, plan: int | None = None, seconds: float = -600
+) -> QueueEvent:
+    """A doctor comes on duty so many seconds after NOW: for one plan of the clinic, or for all."""
+    plan_ids = None if plan is None else (clinic.plan_ids[plan],)
+    id_ = f"on-{doctor}-{clinic.group_id}"
+    group = {"provider_group_id": clinic.group_id}
+    return event(id_, ON, seconds, doctor=doctor, plan_ids=plan_ids, **group)
+
+
 def joined(number: int = 1, **changes: Any) -> dict[str, Any]:
     """A patient joins plan 1, as a clinical system says it; `changes` replace fields, and `...`
     takes one out.

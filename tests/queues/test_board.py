@@ -8,7 +8,8 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import insert
 
-from frontdesk.db import Database
+from frontdesk.db import Database, shared_values
+from frontdesk.db.shared_values import SharedValues
 from frontdesk.errors import NotFound
 from frontdesk.queues import board
 from frontdesk.queues.board import (
@@ -27,13 +28,13 @@ from tests.db.statements import statements
 from tests.factories import NOW
 from tests.queues.feed import (
     JOINED,
-    ON,
     STARTED,
     Clinic,
     estimated,
     event,
     feed,
     make_clinic,
+    on_duty,
     waited,
 )
 
@@ -44,10 +45,8 @@ def open_clinic(db: Database, name: str = "Example") -> Clinic:
     plan = clinic.plan_ids[0]
     feed(
         db,
-        *(
-            event(f"on-{doctor}-{name}", ON, 0, provider_group_id=clinic.group_id, doctor=doctor)
-            for doctor in ("a", "b")
-        ),
+        on_duty(clinic, "a", seconds=0),
+        on_duty(clinic, "b", seconds=0),
         event(f"j1-{name}", JOINED, 1, plan_id=plan, visit=f"1-{name}"),
         event(f"s1-{name}", STARTED, 2, plan_id=plan, visit=f"1-{name}", doctor="a"),
         event(f"j2-{name}", JOINED, 3, plan_id=plan, visit=f"2-{name}"),
@@ -101,7 +100,7 @@ def test_a_board_is_computed_once_for_all_viewers_of_five_seconds(
 ) -> None:
     clinic = open_clinic(db)
     reach = Reach.of(clinic.account_id)
-    boards = QueueBoards(clock)
+    boards = QueueBoards(clock, SharedValues(clock))
     assert boards.in_memory(reach) is None
     with statements(db, "FROM duties") as renewals, ThreadPoolExecutor(20) as threads:
         shown = list(threads.map(lambda _: boards.read(db, reach), range(200)))
@@ -123,7 +122,7 @@ def test_while_a_board_is_renewed_the_last_one_is_shown(
     db: Database, clock: SetClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     open_clinic(db)
-    boards = QueueBoards(clock)
+    boards = QueueBoards(clock, SharedValues(clock))
     first = boards.read(db, EVERY)
     clock.advance(6)
     seen = []
@@ -143,11 +142,12 @@ def test_while_a_board_is_renewed_the_last_one_is_shown(
 def test_the_boards_that_are_kept_are_bounded(
     db: Database, clock: SetClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(board, "MOST_KEPT", 3)
-    boards = QueueBoards(clock)
+    monkeypatch.setattr(shared_values, "MOST_KEPT", 3)
+    values = SharedValues(clock)
+    boards = QueueBoards(clock, values)
     for account_id in range(1, 9):
         assert boards.read(db, Reach.of(account_id)).groups == ()
-    assert len(boards._shared) <= 3
+    assert len(values._shared) <= 3
 
 
 def test_a_day_has_the_promised_wait_of_each_five_minutes_and_the_waits_that_came(
@@ -187,7 +187,7 @@ def test_a_day_is_bounded(db: Database) -> None:
 def test_the_day_of_another_accounts_plan_does_not_exist(db: Database, clock: SetClock) -> None:
     clinic = make_clinic(db)
     stranger = make_clinic(db, "Stranger")
-    boards = QueueBoards(clock)
+    boards = QueueBoards(clock, SharedValues(clock))
     for plan_id in (clinic.plan_ids[0], 10**9):
         with pytest.raises(NotFound):
             boards.read_day(db, Reach.of(stranger.account_id), plan_id)

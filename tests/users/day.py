@@ -2,8 +2,11 @@
 
 from datetime import timedelta
 
+from frontdesk.access import accounts
+from frontdesk.access.model import NewClient, Scope
+from frontdesk.disclosures.weekly import list_weekly_looks
 from frontdesk.reach import EVERY, Reach
-from frontdesk.users import delete_expired, directory, factors, links, sessions
+from frontdesk.users import clients, delete_expired, directory, factors, links, once, sessions
 from frontdesk.users.demo import create_demo_user
 from frontdesk.users.model import NewUser, Right, Role
 from tests.users.conftest import KEY, PASSWORD, Desk
@@ -40,6 +43,7 @@ def use_console(desk: Desk, number: int) -> None:
         directory.change_own(tx, admin.user, me, name="Ana", time_zone=None)
         for _ in range(2):
             directory.note_secret_seen(tx, admin.user.id, desk.customer.client_id, now=desk.clock())
+        once.use_form(tx, admin.user.id, once.new_number(), now=desk.clock())
         assert admin.user.id in directory.secret_seen_by(tx, desk.customer.client_id)
     code = desk.code(desk.seed(admin.user.id))
     done = sessions.change_factor(desk.db, desk.visitor(), KEY, session=changed.secret, code=code)
@@ -57,11 +61,17 @@ def use_console(desk: Desk, number: int) -> None:
 
 def _look_after_another(desk: Desk, number: int) -> None:
     own = Reach.of(desk.customer.account_id)
+    _change_a_client(desk, own)
     other = desk.join(f"other-{number}@example.org")
     now = desk.clock()
     admin = desk.requester()
     desk.invite(f"left-{number}@example.org", Role.VIEWER)
     with desk.db.write() as tx:
+        account_id = desk.customer.account_id
+        assert directory.list_home(tx, account_id)
+        assert directory.list_home(tx, None) == []
+        assert directory.list_here_since(tx, account_id, now - timedelta(days=7))
+        assert links.list_invitations_of_home(tx, account_id, now=now, before_id=2**62, limit=50)
         for reach in (own, EVERY):
             assert len(directory.list_users(tx, reach)) >= 2
             assert links.list_invitations(tx, reach, now=now)
@@ -81,3 +91,17 @@ def _look_after_another(desk: Desk, number: int) -> None:
     new = NewUser("demo@example.org", desk.customer.account_id, frozenset({Role.VIEWER}))
     _, password = create_demo_user(desk.db, new, name="Demo", now=now)
     assert desk.password("demo@example.org", password) is not None
+
+
+def _change_a_client(desk: Desk, own: Reach) -> None:
+    admin = desk.requester()
+    with desk.db.write() as tx:
+        new = NewClient(desk.customer.account_id, "Upload", {Scope.CUSTOMER})
+        client_id = clients.create(tx, new, admin).client.client_id
+        clients.rotate(tx, own, client_id, admin)
+        [_, first] = accounts.list_secrets(tx, own, client_id)
+        accounts.last_uses(tx, [accounts.get_client(tx, own, client_id)])
+        clients.end_secret(tx, own, client_id, first.id, admin)
+        clients.end_tokens(tx, own, client_id, admin)
+        clients.revoke(tx, own, client_id, admin)
+        list_weekly_looks(tx, desk.customer.account_id, now=desk.clock())

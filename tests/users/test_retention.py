@@ -6,7 +6,7 @@ from frontdesk.config import Config
 from frontdesk.privacy.model import RetentionKind
 from frontdesk.privacy.retention import Counts, RetentionTurn, retention_days
 from frontdesk.reach import EVERY
-from frontdesk.users import directory, links
+from frontdesk.users import directory, links, once
 from frontdesk.users.model import Role
 from frontdesk.users.tables import (
     client_secrets_seen,
@@ -14,6 +14,7 @@ from frontdesk.users.tables import (
     password_resets,
     sessions,
     sign_in_attempts,
+    used_forms,
     user_invitations,
     users,
 )
@@ -43,6 +44,7 @@ def test_links_sign_ins_and_sessions_are_deleted_two_days_after_their_end(
     desk.attempt(person)
     desk.invite("tom@example.org", Role.VIEWER)
     with desk.db.write() as tx:
+        once.use_form(tx, person.user.id, once.new_number(), now=desk.clock())
         links.make_reset_link(tx, EVERY, person.user.id, desk.requester())
     of_use = (sessions, sign_in_attempts, password_resets)
     desk.clock.advance(2 * DAY)
@@ -53,10 +55,12 @@ def test_links_sign_ins_and_sessions_are_deleted_two_days_after_their_end(
     assert rows(desk, *of_use, user_invitations) == [0, 0, 0, 1]
     desk.clock.advance(3 * DAY)
     turn(desk, config)
-    assert rows(desk, user_invitations, known_browsers, users) == [0, 1, 1]
+    assert rows(desk, user_invitations, known_browsers, users, used_forms) == [0, 1, 1, 1]
     desk.clock.advance(180 * DAY)
     turn(desk, config)
-    assert rows(desk, known_browsers, users) == [0, 1], "a user who has not ended stays"
+    assert rows(desk, known_browsers, used_forms, users) == [0, 0, 1], (
+        "a user who has not ended stays"
+    )
 
 
 def test_an_ended_user_is_deleted_with_the_entries_that_name_the_user(

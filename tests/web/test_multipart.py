@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from frontdesk import deadlines
 from frontdesk.codes import Kind
 from frontdesk.deadlines import PeerDeadlines
 from frontdesk.errors import FrontdeskError, Malformed
@@ -190,6 +191,49 @@ def test_a_form_inside_of_a_form_is_content() -> None:
 )
 def test_a_name_has_no_folders_and_no_character_that_cant_be_shown(sent: str, name: str) -> None:
     assert clean_file_name(sent.encode()) == name
+
+
+@pytest.mark.parametrize("sent", [b"", field("token", "secret") + file(b"rows")])
+def test_a_sender_that_says_no_more_is_not_waited_for(
+    sent: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither in the fields, nor for the rest of a refused file."""
+    monkeypatch.setattr(deadlines, "BODY_SECONDS", 0.02)
+
+    async def wait() -> None:
+        request = request_of([])
+        pieces = [sent]
+
+        async def receive() -> dict[str, Any]:
+            if not pieces:
+                await asyncio.Event().wait()
+            return {"type": "http.request", "body": pieces.pop(), "more_body": True}
+
+        request._receive = receive
+        form = FormWithFile(request, largest_file=LARGEST)
+        if sent:
+            await form.read_fields()
+        else:
+            with pytest.raises(HttpError) as caught:
+                await form.read_fields()
+            assert caught.value.kind is Kind.TIMEOUT
+        await form.skip_rest()
+
+    asyncio.run(asyncio.wait_for(wait(), 5))
+
+
+def test_the_rest_of_a_file_is_read_to_its_end() -> None:
+    pieces = [field("token", "secret") + file(b"")[:-2], *[b"x" * 1000] * 50, b"\r\n" + END]
+
+    async def skip() -> None:
+        request = request_of(pieces)
+        form = FormWithFile(request, largest_file=LARGEST)
+        await form.read_fields()
+        await form.skip_rest()
+        with pytest.raises(RuntimeError):  # nothing is left
+            await request._receive()
+
+    asyncio.run(skip())
 
 
 def test_memory_stays_small_at_any_size() -> None:

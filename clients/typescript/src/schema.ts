@@ -7189,6 +7189,7 @@ export interface operations {
                     "application/json": string;
                     "text/javascript": string;
                     "text/css": string;
+                    "image/png": string;
                     "image/svg+xml": string;
                     "application/octet-stream": string;
                 };

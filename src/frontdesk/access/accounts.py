@@ -6,6 +6,7 @@ A revocation takes effect in every process within 5 s, the time for which tokens
 
 import re
 import secrets
+from collections.abc import Collection
 from datetime import datetime
 
 from frontdesk import codes
@@ -18,6 +19,7 @@ from frontdesk.errors import Fault, Invalid, NotFound, Suspended
 from frontdesk.reach import Reach
 
 LIVE_SECRETS = 2
+MOST_CLIENTS = 100  # of an account, that are not revoked
 
 # A text of any other form is no client_id, and a database may refuse it (U+0000).
 _CLIENT_ID = re.compile(r"[!-~]{1,64}")
@@ -83,14 +85,16 @@ def refuse_unless_active(tx: Tx, account_id: int) -> None:
 
 def create_client(tx: Tx, new: NewClient, *, now: datetime) -> tuple[ApiClient, str]:
     """The new client and its secret, which can't be read again. Raises Invalid for scopes that
-    don't fit the owner; NotFound for an unknown account; Suspended for a closed one.
+    don't fit the owner, and for one client of the account too many; NotFound for an unknown
+    account; Suspended for a closed one.
     """
     _check_owner(new)
-    if (
-        new.account_id is not None
-        and store.lock_account(tx, new.account_id).state is AccountState.CLOSED
-    ):
-        raise Suspended("The account is closed for good.")
+    if new.account_id is not None:
+        if store.lock_account(tx, new.account_id).state is AccountState.CLOSED:
+            raise Suspended("The account is closed for good.")
+        if store.count_live_clients(tx, new.account_id) >= MOST_CLIENTS:
+            rule = f"must be one of the account's {MOST_CLIENTS} clients: revoke some"
+            raise Invalid([Fault("name", codes.operators.TOO_MANY, rule)])
     client = store.insert_client(tx, new, client_id=secrets.token_hex(16), now=now)
     return client, _add_secret(tx, client, new.expires_at, now=now)
 
@@ -169,6 +173,14 @@ def rotate_secret(
 def list_secrets(tx: Tx, reach: Reach, client_id: str) -> list[ClientSecret]:
     """The client's secrets, the newest first, without their texts. Raises NotFound."""
     return store.list_secrets(tx, get_client(tx, reach, client_id).id)
+
+
+def last_uses(tx: Tx, clients: Collection[ApiClient]) -> dict[str, str]:
+    """The UTC day (YYYY-MM-DD) on which each client last got a token, by its public client_id; a
+    client that never did is missing.
+    """
+    days = store.last_uses(tx, [each.id for each in clients])
+    return {each.client_id: days[each.id] for each in clients if each.id in days}
 
 
 def revoke_secret(tx: Tx, reach: Reach, client_id: str, secret: int, *, now: datetime) -> ApiClient:

@@ -123,6 +123,13 @@ class ApiClient:
     revoked_at: datetime | None
 
 
+class MadeSecret(NamedTuple):
+    """A client with a new secret, whose text can't be read again."""
+
+    client: ApiClient
+    secret: str
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """The account, the client and the rights behind a token. `client` is the client's database id.

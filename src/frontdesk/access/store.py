@@ -28,7 +28,7 @@ from frontdesk.access.tables import (
 )
 from frontdesk.db import Tx
 from frontdesk.db.lookups import Lookup
-from frontdesk.db.sets import SameKey
+from frontdesk.db.sets import SameKey, count_by_key
 from frontdesk.errors import NotFound
 from frontdesk.reach import Reach
 
@@ -50,6 +50,24 @@ def list_accounts(tx: Tx, reach: Reach) -> list[Account]:
     if reach.account_id is not None:
         query = query.where(accounts.c.id == reach.account_id)
     return [Account(*row) for row in tx.execute(query)]
+
+
+def find_account_names(tx: Tx, account_ids: Collection[int]) -> dict[int, str]:
+    """The names of these accounts."""
+    query = select(accounts.c.id, accounts.c.name).where(accounts.c.id.in_(sorted(account_ids)))
+    return {int(id_): str(name) for id_, name in tx.execute(query)}
+
+
+def list_account_page(tx: Tx, *, after_id: int, limit: int) -> list[Account]:
+    """The accounts after an id, by id."""
+    query = select(accounts).where(accounts.c.id > after_id).order_by(accounts.c.id).limit(limit)
+    return [Account(*row) for row in tx.execute(query)]
+
+
+def count_clients(tx: Tx, account_ids: Collection[int], *, most: int) -> dict[int, int]:
+    """How many API clients of each account work, `most` at most."""
+    rows = "FROM api_clients WHERE account_id = :key AND revoked_at IS NULL"
+    return count_by_key(tx, rows, account_ids, most=most)
 
 
 def account_is_active(account_id: ColumnElement[int]) -> ColumnElement[bool]:
@@ -92,6 +110,24 @@ def list_clients(tx: Tx, reach: Reach, *, client_id: str | None = None) -> list[
     return [_client(row) for row in tx.execute(query).mappings()]
 
 
+def count_live_clients(tx: Tx, account_id: int) -> int:
+    """The clients of the account that are not revoked."""
+    columns = api_clients.c
+    mine = (columns.account_id == account_id) & columns.revoked_at.is_(None)
+    return int(tx.execute(select(func.count()).select_from(api_clients).where(mine)).scalar_one())
+
+
+def last_uses(tx: Tx, clients: Collection[int]) -> dict[int, str]:
+    """The UTC day on which a secret of each client, by database id, last got a token; clients whose
+    secrets never did are missing.
+    """
+    columns = client_secrets.c
+    of = columns.api_client_id
+    mine = of.in_(sorted(clients)) & columns.last_used_on.is_not(None)
+    query = select(of, func.max(columns.last_used_on)).where(mine).group_by(of)
+    return {int(client): str(day) for client, day in tx.execute(query)}
+
+
 def client_number(tx: Tx, client_id: str) -> int | None:
     """The number under which the audit trail has the client; None without such a client."""
     query = select(api_clients.c.id).where(api_clients.c.client_id == client_id)
@@ -103,6 +139,15 @@ def find_client_ids(tx: Tx, clients: Collection[int]) -> dict[int, str]:
     columns = api_clients.c
     query = select(columns.id, columns.client_id).where(columns.id.in_(sorted(clients)))
     return {int(client): str(client_id) for client, client_id in tx.execute(query)}
+
+
+def find_client_names(tx: Tx, reach: Reach, client_ids: Collection[str]) -> dict[str, str]:
+    """The names of those of the clients, by their public ids, that are within reach."""
+    columns = api_clients.c
+    query = select(columns.client_id, columns.name).where(columns.client_id.in_(sorted(client_ids)))
+    if reach.account_id is not None:
+        query = query.where(columns.account_id == reach.account_id)
+    return {str(client_id): str(name) for client_id, name in tx.execute(query)}
 
 
 def _client(row: RowMapping) -> ApiClient:

@@ -81,6 +81,7 @@ async def reference_page(app: App, request: Request) -> Response:
                     "application/json",
                     "text/javascript",
                     "text/css",
+                    "image/png",
                     "image/svg+xml",
                     "application/octet-stream",
                 )

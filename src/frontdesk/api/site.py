@@ -1,13 +1,14 @@
 """The documentation at /docs: its pages from Markdown, their layout with a side bar, the index of
 their search, /llms.txt.
 
-assets/docs has a link to each published file. A link to a file that isn't published, such as a
+assets/docs has a link to each published file, pictures too. A link to a file that isn't published, such as a
 decision, becomes plain text.
 """
 
 import json
 import posixpath
 import re
+import struct
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -58,8 +59,27 @@ EXAMPLE_BASE_URL = "https://api.example.com"
 
 _REASONS = re.compile(r"^Why: decisions? \[(?:.|\n)*?\n\n", re.MULTILINE)
 _LINK = re.compile(r"\[([^]]+)\]\((?!https?:)([^)#]*\.md)(#[^)]*)?\)")
+_PICTURE = re.compile(r"(!\[[^]]*\])\((?:[^)]*/)?([\w-]+\.png)\)")
+_DARK = "-dark.png"  # ends the name of a picture's dark twin
+_SHOWN_PICTURE = Markup(
+    '<picture><source media="(prefers-color-scheme: dark)" srcset="/docs/{dark}">'
+    '<img src="/docs/{light}" alt="{alt}" width="{width}" height="{height}" loading="lazy"></picture>'
+)
 _EXAMPLE = Markup('<pre tabindex="0"><code>{}</code></pre>')
 _TABLE = '<div class="table" tabindex="0" role="region" aria-label="Table {}"><table>'
+
+
+def picture_content(name: str) -> bytes:
+    """A picture of the documentation (PNG). Raises KeyError for another name."""
+    if name not in _picture_names():
+        raise KeyError(name)
+    return files("frontdesk.api").joinpath("assets/docs", name).read_bytes()
+
+
+@cache
+def _picture_names() -> frozenset[str]:
+    names = (each.name for each in files("frontdesk.api").joinpath("assets/docs").iterdir())
+    return frozenset(name for name in names if name.endswith(".png"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +171,7 @@ def _read_page(slug: str, base_url: str) -> SitePage:
     markdown = _LINK.sub(lambda link: _site_link(link, folder), text).replace(
         EXAMPLE_BASE_URL, base_url
     )
+    markdown = _PICTURE.sub(r"\1(/docs/\2)", markdown)
     reader = _reader()
     tokens = reader.parse(markdown)
     anchors = dict(_add_anchors(tokens))
@@ -191,9 +212,23 @@ def _reader() -> "MarkdownIt":
         "table_open", lambda _self, tokens, at, *_rest: _TABLE.format(tokens[at].map[0] + 1)
     )
     reader.add_render_rule("table_close", lambda *_arguments: "</table></div>")
+    reader.add_render_rule("image", _show_picture)
     reader.add_render_rule("heading_open", _open_heading)
     reader.add_render_rule("heading_close", _close_heading)
     return reader
+
+
+def _show_picture(_self: object, tokens: Sequence["Token"], at: int, *_arguments: object) -> str:
+    """With its size, so that the text below it does not move, and its dark twin."""
+    light = str(tokens[at].attrGet("src")).removeprefix("/docs/")
+    width, height = struct.unpack_from(">II", picture_content(light), 16)  # of the header IHDR
+    return _SHOWN_PICTURE.format(
+        light=light,
+        dark=light.replace(".png", _DARK),
+        alt=tokens[at].content,
+        width=width,
+        height=height,
+    )
 
 
 def _open_heading(_self: object, tokens: Sequence["Token"], at: int, *_arguments: object) -> str:

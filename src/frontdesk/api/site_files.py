@@ -1,9 +1,10 @@
-"""The files of the documentation: pages, the index of their search, the reference, assets, the
+"""The files of the documentation: pages, pictures, the index of their search, the reference, assets, the
 packages of the clients.
 """
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.resources import files
 
 from frontdesk.api import site
@@ -18,6 +19,7 @@ _STYLE = b"text/css; charset=utf-8"
 _HTML = b"text/html; charset=utf-8"
 _JSON = b"application/json"
 _ICON = b"image/svg+xml"
+_PICTURE = b"image/png"
 _MARKDOWN = b"text/markdown; charset=utf-8"
 _TEXT = b"text/plain; charset=utf-8"
 _PACKAGE = b"application/octet-stream"
@@ -64,6 +66,8 @@ def site_file(
         path, content_type = ASSETS[name]
         content = files("frontdesk.api").joinpath("assets", path).read_bytes()
         return content_type, TOKENS.encode() + content if name == "site.css" else content
+    with suppress(KeyError):
+        return _PICTURE, site.picture_content(name)
     if name in package_names():
         return _PACKAGE, PACKAGES.joinpath(name).read_bytes()
     if name in pages:

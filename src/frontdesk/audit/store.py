@@ -5,16 +5,23 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from sqlalchemy import Column, RowMapping, TextClause, func, literal, or_, select, tuple_
+from sqlalchemy import Column, RowMapping, TextClause, and_, func, literal, or_, select, tuple_
 
 from frontdesk import usage
-from frontdesk.audit.tables import BY_USERS, NOT_ABOUT_MEMBERS, audit_entries
+from frontdesk.audit.tables import (
+    BY_USERS,
+    NOT_ABOUT_MEMBERS,
+    OF_A_MEMBER,
+    OF_ANOTHER,
+    audit_entries,
+)
 from frontdesk.db import Tx
 from frontdesk.db.sets import SetTransaction, as_json, insert_set
 from frontdesk.reach import Reach
 from frontdesk.text import stored_time
 
 _columns = audit_entries.c
+_READ_TOGETHER = 1000  # entries by their ids, in one statement
 ENTRY_BYTES = 250  # of an entry without a detail, with its part of the indexes
 
 
@@ -110,12 +117,11 @@ def list_entries(
     tx: Tx, reach: Reach, criteria: AuditQuery = ALL, *, limit: int = 100
 ) -> list[dict[str, Any]]:
     """The newest entries within reach first, as rows by column."""
-    equal = {
-        "account_id": reach.account_id,
-        "actor": criteria.actor,
-        "subject_id": criteria.subject_id,
-    }
+    equal = {"account_id": reach.account_id, "actor": criteria.actor}
     conditions = [_columns[name] == value for name, value in equal.items() if value is not None]
+    if criteria.subject_id is not None:  # by both of its indexes
+        is_subject = _columns.subject_id == criteria.subject_id
+        conditions.append(or_(and_(is_subject, OF_A_MEMBER), and_(is_subject, OF_ANOTHER)))
     if criteria.action is not None:
         of_noun = _columns.action.startswith(f"{criteria.action}.", autoescape=True)
         conditions.append((_columns.action == criteria.action) | of_noun)
@@ -138,14 +144,8 @@ def entries_after(tx: Tx, entry_id: int, *, until: datetime, limit: int) -> list
 
 
 def entries_about(tx: Tx, member_id: int) -> list[dict[str, Any]]:
-    is_about_members = or_(
-        _columns.action.startswith("member."), _columns.action.startswith("eligibility.")
-    )
-    query = select(audit_entries).where(_columns.subject_id == member_id, is_about_members)
-    found = [
-        {str(name): value for name, value in row.items()} for row in tx.execute(query).mappings()
-    ]
-    return sorted(found, key=itemgetter("id"))
+    query = select(audit_entries).where(_columns.subject_id == member_id, OF_A_MEMBER)
+    return sorted(map(_row, tx.execute(query).mappings()), key=itemgetter("id"))
 
 
 def list_about(
@@ -153,7 +153,10 @@ def list_about(
 ) -> list[dict[str, Any]]:
     """The newest entries about any of the subjects before an id, as rows by column."""
     ids = {
-        id_ for each in subjects for id_ in _ids_about(tx, each, before_id=before_id, limit=limit)
+        id_
+        for each in subjects
+        if each.ids
+        for id_ in _ids_about(tx, each, before_id=before_id, limit=limit)
     }
     newest = sorted(ids, reverse=True)[:limit]
     query = select(audit_entries).where(_columns.id.in_(newest)).order_by(_columns.id.desc())
@@ -161,22 +164,49 @@ def list_about(
 
 
 def _ids_about(tx: Tx, about: AuditSubjects, *, before_id: int, limit: int) -> list[int]:
-    """The newest ids before an id of each of the subjects, at most `limit` of each."""
+    """The newest ids before an id of each of the subjects, at most `limit` of each; of subjects that
+    are no members, of each and each action.
+    """
+    is_of_members = all(action.startswith(("member.", "eligibility.")) for action in about.actions)
     names = ", ".join(f"'{action}'" for action in sorted(about.actions))
-    if tx.dialect.name == "sqlite":
-        sql = f"""SELECT e.id FROM json_each(?) AS w JOIN audit_entries e ON e.id IN (
-            SELECT a.id FROM audit_entries a WHERE a.subject_id = w.value AND a.id < ?
-            AND a.action IN ({names}) ORDER BY a.id DESC LIMIT ?)"""  # noqa: S608 - our own words
-    else:
-        # A range in the order of the index: with `=` PostgreSQL may read all entries in the order
-        # of their ids.
-        sql = f"""SELECT e.id FROM json_array_elements_text(%s::json) AS w CROSS JOIN LATERAL (
-            SELECT a.id FROM audit_entries a
-            WHERE (a.subject_id, a.id) < (w.value::bigint, %s) AND a.subject_id >= w.value::bigint
-            AND a.action IN ({names}) ORDER BY a.subject_id DESC, a.id DESC LIMIT %s
-            ) AS e"""  # noqa: S608
-    parameters = (as_json(sorted(about.ids)), before_id, limit)
-    return list(tx.exec_driver_sql(sql, parameters).scalars())
+    ids = as_json(sorted(about.ids))
+    if is_of_members:
+        sql = (_OF_MEMBERS if tx.dialect.name == "sqlite" else _OF_MEMBERS_POSTGRESQL).format(names)
+        return list(tx.exec_driver_sql(sql, (ids, before_id, limit)).scalars())
+    sql = _OF_OTHERS if tx.dialect.name == "sqlite" else _OF_OTHERS_POSTGRESQL
+    actions = as_json(sorted(about.actions))
+    return list(tx.exec_driver_sql(sql, (ids, actions, before_id, limit)).scalars())
+
+
+# Ranges in the order of their index: with `=` PostgreSQL may read all entries in the order of their ids.
+_OF_MEMBERS = f"""SELECT e.id FROM json_each(?) AS w JOIN audit_entries e ON e.id IN (
+    SELECT a.id FROM audit_entries a WHERE a.subject_id = w.value AND a.id < ?
+    AND {OF_A_MEMBER} AND a.action IN ({{}}) ORDER BY a.id DESC LIMIT ?)"""  # noqa: S608 - our own words
+_OF_MEMBERS_POSTGRESQL = f"""SELECT e.id FROM json_array_elements_text(%s::json) AS w
+    CROSS JOIN LATERAL (
+        SELECT a.id FROM audit_entries a
+        WHERE (a.subject_id, a.id) < (w.value::bigint, %s) AND a.subject_id >= w.value::bigint
+        AND {OF_A_MEMBER} AND a.action IN ({{}}) ORDER BY a.subject_id DESC, a.id DESC LIMIT %s
+    ) AS e"""  # noqa: S608
+_OF_OTHERS = f"""SELECT e.id FROM json_each(?) AS w CROSS JOIN json_each(?) AS x
+    JOIN audit_entries e ON e.id IN (
+        SELECT a.id FROM audit_entries a
+        WHERE a.subject_id = w.value AND a.action = x.value AND a.id < ? AND {OF_ANOTHER}
+        ORDER BY a.id DESC LIMIT ?)"""  # noqa: S608
+_OF_OTHERS_POSTGRESQL = f"""SELECT e.id FROM json_array_elements_text(%s::json) AS w
+    CROSS JOIN json_array_elements_text(%s::json) AS x CROSS JOIN LATERAL (
+        SELECT a.id FROM audit_entries a
+        WHERE (a.subject_id, a.action, a.id) < (w.value::bigint, x.value, %s)
+        AND (a.subject_id, a.action) >= (w.value::bigint, x.value) AND {OF_ANOTHER}
+        ORDER BY a.subject_id DESC, a.action DESC, a.id DESC LIMIT %s
+    ) AS e"""  # noqa: S608
+
+
+def list_newest(tx: Tx, *, before_id: int, limit: int) -> list[dict[str, Any]]:
+    """The newest entries of all accounts and of the installation before an id, as rows by column."""
+    query = select(audit_entries).where(_columns.id < before_id)
+    query = query.order_by(_columns.id.desc()).limit(limit)
+    return [_row(each) for each in tx.execute(query).mappings()]
 
 
 def list_of_account(tx: Tx, account_id: int, *, before_id: int, limit: int) -> list[dict[str, Any]]:
@@ -189,6 +219,58 @@ def list_of_account(tx: Tx, account_id: int, *, before_id: int, limit: int) -> l
 def list_by_user(tx: Tx, actor: str, *, before_id: int, limit: int) -> list[dict[str, Any]]:
     """The newest entries of a user of the console (`user:12`) before an id, as rows by column."""
     return _page(tx, _columns.actor, actor, BY_USERS, before_id, limit)
+
+
+def first_id_since(tx: Tx, since: datetime) -> int:
+    """An id such that no entry before it is of this time or later: ids follow the time, which no index
+    has, so it is found by halving the ids.
+    """
+    low = 0
+    high = last_entry_id(tx) + 1
+    while low < high:
+        middle = (low + high) // 2
+        query = select(_columns.id, _columns.at).where(_columns.id >= middle)
+        row = tx.execute(query.order_by(_columns.id).limit(1)).first()
+        if row is None or row.at >= since:
+            high = middle
+        else:
+            low = row.id + 1
+    return low
+
+
+def list_of_users(
+    tx: Tx,
+    account_id: int,
+    actors: Collection[str],
+    actions: Collection[str],
+    *,
+    first_id: int,
+    limit: int,
+) -> list[dict[str, Any]]:
+    """The entries about the account with these actions, from an id on, of each of these users of the
+    console (`user:12`): `actor`, `action`, `at` and `detail`; the newest `limit` of each user.
+    """
+    names = ", ".join(f"'{action}'" for action in sorted(actions))
+    if tx.dialect.name == "sqlite":
+        sql = f"""SELECT e.id FROM json_each(?) AS w JOIN audit_entries e ON e.id IN (
+            SELECT a.id FROM audit_entries a WHERE a.actor = w.value AND a.id >= ?
+            AND {BY_USERS.text.replace("actor", "a.actor")} AND a.account_id = ?
+            AND a.action IN ({names}) ORDER BY a.id DESC LIMIT ?)"""  # noqa: S608 - our own words
+    else:  # a range in the order of the index, as in `_ids_about`
+        sql = f"""SELECT e.id FROM json_array_elements_text(%s::json) AS w CROSS JOIN LATERAL (
+            SELECT a.id FROM audit_entries a
+            WHERE (a.actor, a.id) >= (w.value, %s) AND a.actor <= w.value
+            AND {BY_USERS.text.replace("actor", "a.actor")} AND a.account_id = %s
+            AND a.action IN ({names}) ORDER BY a.actor DESC, a.id DESC LIMIT %s
+            ) AS e"""  # noqa: S608
+    parameters = (as_json(sorted(actors)), first_id, account_id, limit)
+    ids = list(tx.exec_driver_sql(sql, parameters).scalars())
+    found: list[dict[str, Any]] = []
+    for start in range(0, len(ids), _READ_TOGETHER):
+        part = ids[start : start + _READ_TOGETHER]
+        query = select(*_columns["actor", "action", "at", "detail"]).where(_columns.id.in_(part))
+        found += [_row(each) for each in tx.execute(query).mappings()]
+    return found
 
 
 def _page(
@@ -212,7 +294,7 @@ def entries_of_secrets(tx: Tx, client: int) -> list[tuple[datetime, str]]:
     """When a secret of the client, by its number, was made, and by which actor; the newest first."""
     made = _columns.action.in_(("client.created", "client.rotated"))
     query = select(_columns.id, _columns.at, _columns.actor).where(
-        _columns.subject_id == client, made
+        _columns.subject_id == client, made, OF_ANOTHER
     )
     return [(at, actor) for _, at, actor in sorted(map(tuple, tx.execute(query)), reverse=True)]
 

@@ -13,6 +13,11 @@ NOT_ABOUT_MEMBERS = text(
 )
 BY_USERS = text("substr(actor, 1, 5) = 'user:'")
 
+# Ids of members, files, plans and clients are equal, and a client alone may have a million entries of
+# tokens: with one index of all subjects the page about member 7 took 10 s (at 10^7 entries).
+OF_A_MEMBER = text("(substr(action, 1, 7) = 'member.' OR substr(action, 1, 12) = 'eligibility.')")
+OF_ANOTHER = text("substr(action, 1, 7) <> 'member.' AND substr(action, 1, 12) <> 'eligibility.'")
+
 audit_entries = Table(
     "audit_entries",
     metadata,
@@ -24,7 +29,21 @@ audit_entries = Table(
     *optional(Id, "subject_id"),
     *required(String(64), "request_id"),
     *optional(Json, "detail"),
-    Index("ix_audit_entries_subject_id_id", "subject_id", "id"),
+    Index(
+        "ix_audit_entries_member",
+        "subject_id",
+        "id",
+        sqlite_where=OF_A_MEMBER,
+        postgresql_where=OF_A_MEMBER,
+    ),
+    Index(
+        "ix_audit_entries_subject_id_action_id",
+        "subject_id",
+        "action",
+        "id",
+        sqlite_where=OF_ANOTHER,
+        postgresql_where=OF_ANOTHER,
+    ),
     Index(
         "ix_audit_entries_account_id_id",
         "account_id",

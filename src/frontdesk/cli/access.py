@@ -30,7 +30,7 @@ from frontdesk.invitations import delivery
 from frontdesk.reach import EVERY
 from frontdesk.usage import change_quota, find_quota, list_quotas, list_usage
 from frontdesk.usage.model import GIB, AccountUsage, Quota, Usage
-from frontdesk.users import end_sessions_of_account
+from frontdesk.users import clients, end_sessions_of_account
 
 AccountArgument = Annotated[int, id_argument("ID", "Id of the account (see `account list`).")]
 ClientId = Annotated[str, argument("CLIENT_ID", "The client's public client_id.")]
@@ -294,9 +294,8 @@ def create(
     scopes = set(scope or [Scope.CUSTOMER])
     end = _end(context, expires_in_days)
     new = NewClient(account, read_text("name", name), scopes, requests_per_minute, end)
-    made, secret = accounts.create_client(context.tx, new, now=context.now)
-    _record(context, "client.created", made, scopes=sorted(made.scopes))
-    return describe(_item(made, secret), ONCE)
+    made = clients.create(context.tx, new, context.requester)
+    return describe(_item(made.client, made.secret), ONCE)
 
 
 @client.query("list", "--account 1")
@@ -322,13 +321,9 @@ def rotate(
     """
     name = read_text("CLIENT_ID", client_id)
     end = _end(context, expires_in_days)
-    secret = accounts.rotate_secret(
-        context.tx, EVERY, name, now=context.now, leaked=now, expires_at=end
-    )
-    rotated = accounts.get_client(context.tx, EVERY, name)
-    _record(context, "client.rotated", rotated, leaked=now)
+    made = clients.rotate(context.tx, EVERY, name, context.requester, leaked=now, expires_at=end)
     before = "The other secrets and all tokens end within 5 s." if now else _ROTATE_AGAIN
-    return describe(_item(rotated, secret), f"{ONCE} {before}")
+    return describe(_item(made.client, made.secret), f"{ONCE} {before}")
 
 
 @client.query("secrets", "0f3a5c7e9b1d2f4a6c8e0b2d4f6a8c0e")
@@ -349,10 +344,8 @@ def end_secret(
     secret_id: Annotated[int, id_argument("SECRET_ID", "Id of the secret (see `client secrets`).")],
 ) -> Output:
     """End one secret of a client. Its tokens stay valid: see `revoke-tokens`."""
-    of = accounts.revoke_secret(
-        context.tx, EVERY, read_text("CLIENT_ID", client_id), secret_id, now=context.now
-    )
-    _record(context, "client.secret_revoked", of, secret_id=secret_id)
+    name = read_text("CLIENT_ID", client_id)
+    of = clients.end_secret(context.tx, EVERY, name, secret_id, context.requester)
     return Output(
         {"client_id": of.client_id, "secret_id": secret_id}, [f"Secret {secret_id} has ended."]
     )
@@ -361,10 +354,8 @@ def end_secret(
 @client.change("revoke-tokens", "0f3a5c7e9b1d2f4a6c8e0b2d4f6a8c0e")
 def end_tokens(context: CommandContext, client_id: ClientId) -> Output:
     """End every token of a client within 5 seconds. It can get new ones with its secrets."""
-    of, count = accounts.revoke_tokens(
-        context.tx, EVERY, read_text("CLIENT_ID", client_id), now=context.now
-    )
-    _record(context, "client.tokens_revoked", of, tokens=count)
+    name = read_text("CLIENT_ID", client_id)
+    of, count = clients.end_tokens(context.tx, EVERY, name, context.requester)
     noun = "token" if count == 1 else "tokens"
     return Output({"client_id": of.client_id, "tokens": count}, [f"{count} {noun} revoked."])
 
@@ -374,21 +365,12 @@ def revoke(context: CommandContext, client_id: ClientId) -> Output:
     """End a client, its secrets and its tokens for good. Every process refuses them within 5
     seconds.
     """
-    revoked = accounts.get_client(context.tx, EVERY, read_text("CLIENT_ID", client_id))
-    if revoked.revoked_at is None:
-        revoked = accounts.revoke_client(context.tx, EVERY, revoked.client_id, now=context.now)
-        _record(context, "client.revoked", revoked)
-    return describe(_item(revoked))
+    name = read_text("CLIENT_ID", client_id)
+    return describe(_item(clients.revoke(context.tx, EVERY, name, context.requester)))
 
 
 def _end(context: CommandContext, days: int | None) -> datetime | None:
     return None if days is None else context.now + timedelta(days=days)
-
-
-def _record(context: CommandContext, action: str, of: ApiClient, **detail: object) -> None:
-    context.record(
-        action, account_id=of.account_id, subject_id=of.id, client_id=of.client_id, **detail
-    )
 
 
 def _item(of: ApiClient, secret: str | None = None) -> dict[str, Any]:

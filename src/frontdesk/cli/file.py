@@ -183,7 +183,11 @@ def list_(
 @commands.query("show", "7")
 def show(tx: Tx, file_id: FileId) -> Output:
     """Show a file: its progress, its counts, its problem."""
-    return describe(present.file(get_file(tx, model.FileKey(file_id, EVERY))))
+    file = get_file(tx, model.FileKey(file_id, EVERY))
+    shown: dict[str, Any] = {**present.file(file)}
+    if file.state is model.FileState.RUNNING:
+        shown["rows_checked"] = file.rows_checked
+    return describe(shown)
 
 
 @commands.command("report")

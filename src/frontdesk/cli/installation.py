@@ -3,8 +3,6 @@ the pruning of old data.
 """
 
 import os
-from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -29,44 +27,16 @@ from frontdesk.config import (
     read_config,
 )
 from frontdesk.db import Database
-from frontdesk.db.checks import (
-    HEAD,
-    CheckFailure,
-    foreign_failure,
-    problems,
-    revision_of,
-    uniqueness_of,
-)
+from frontdesk.db.checks import HEAD, CheckFailure, foreign_failure, revision_of, uniqueness_of
 from frontdesk.db.failures import DatabaseState
-from frontdesk.db.locks import long_locks
 from frontdesk.db.service_role import DatabaseRole, current_role, grant_rights
 from frontdesk.eligibility import last_member_id
 from frontdesk.errors import FrontdeskError, Unavailable
-from frontdesk.mail.model import CertificateFault, RelayRefused
-from frontdesk.mail.smtp import SmtpMailer, SmtpTimeouts
 from frontdesk.privacy.model import RetentionKind
 from frontdesk.privacy.retention import RetentionTurn, retention_days
+from frontdesk.system.problems import find_problems, relay_failures
 
 STEP_SECONDS = 5.0  # for each step with the relay
-_RELAY_REMEDY = (
-    "Correct FRONTDESK_SMTP_URL, or look at the relay, its certificate, and the network and "
-    "firewalls on the way."
-)
-_LOGIN_REMEDY = (
-    "Correct user and password in FRONTDESK_SMTP_URL; special characters stand there in their %XX "
-    "form, such as %40 for @ and %25 for %."
-)
-_CERTIFICATE_REMEDIES: dict[str | None, str] = {
-    CertificateFault.UNKNOWN_CA: (
-        "Make its authority known to this machine: docs/operations.md, a private CA of the relay."
-    ),
-    CertificateFault.WRONG_NAME: (
-        "Write the name that the certificate has as the host of FRONTDESK_SMTP_URL, or let the "
-        "relay show a certificate for that host."
-    ),
-    CertificateFault.EXPIRED: "Have the relay's certificate renewed; look at this machine's clock.",
-    CertificateFault.NOT_YET_VALID: "Look at the clocks of this machine and of the relay.",
-}
 FIRST = "0001"  # the revision that makes a database
 
 # What an answer reveals about other accounts, by FRONTDESK_UNIQUENESS.
@@ -131,50 +101,16 @@ def _findings() -> tuple[list[CheckFailure], DatabaseRole | None, bool]:
         return [CheckFailure(problem, remedy) for problem in error.problems], None, False
     try:
         with opened_database(config) as db:
-            found = problems(db, config)
-            is_usable = all(each.is_warning for each in found)
-            locks = _lock_failures(db, found)
+            found = find_problems(db, config, step_seconds=STEP_SECONDS)
+            is_usable = all(each.is_warning for each in found.deployment)
             # A locked table answers nobody.
             role = current_role(db) if is_usable else None
-            is_new = is_usable and not locks and not db.ask(last_member_id)
-            return [*found, *locks, *_relay_failures(config)], role, is_new
+            is_new = is_usable and not found.locks and not db.ask(last_member_id)
+            return found.all, role, is_new
     except FrontdeskError as error:
         remedy = "Correct FRONTDESK_DATABASE_URL, or make the database reachable."
-        return [CheckFailure(error.detail, remedy), *_relay_failures(config)], None, False
-
-
-def _lock_failures(db: Database, found: Iterable[CheckFailure]) -> list[CheckFailure]:
-    """A warning for each lock that is a minute old; of SQLite, if a write has waited in vain."""
-    is_busy = any(each.what == DatabaseState.BUSY.description for each in found)
-    if db.is_sqlite and not is_busy:
-        return []
-    locks = []
-    with suppress(Unavailable):  # `found` has the cause
-        for held in long_locks(db):
-            since = "" if held.seconds is None else f" for {held.seconds // 60:,} min"
-            what = f"{held.holder} has a lock{since}, and {held.stopped} waits for it."
-            locks.append(CheckFailure(what, held.remedy, is_warning=True))
-    return locks
-
-
-def _relay_failures(config: Config) -> list[CheckFailure]:
-    """Talks to the relay up to AUTH and RSET; gives each step up after STEP_SECONDS."""
-    if config.smtp_url is None:
-        return []
-    try:
-        mailer = SmtpMailer(
-            config.smtp_url, config.host_name or None, SmtpTimeouts(*[STEP_SECONDS] * 7)
-        )
-        mailer.open().probe()
-    except RelayRefused as refused:
-        reply = " ".join(
-            str(each) for each in (refused.code or refused.cause, refused.words) if each
-        )
-        what = f"The relay can't be used: {refused.stage} failed ({reply or 'no reply'})."
-        usual = _LOGIN_REMEDY if refused.stage == "login" else _RELAY_REMEDY
-        remedy = _CERTIFICATE_REMEDIES.get(refused.cause, usual)
-        return [CheckFailure(what, remedy, is_warning=True)]
-    return []
+        relay = relay_failures(config, step_seconds=STEP_SECONDS)
+        return [CheckFailure(error.detail, remedy), *relay], None, False
 
 
 CHOICE = """\

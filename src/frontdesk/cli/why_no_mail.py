@@ -27,6 +27,10 @@ _COMMANDS = {
     MailRemedy.LOOK_IN_RELAY_LOG: (
         "Look its Message-ID up in the relay's log, and look into the reader's spam folder."
     ),
+    MailRemedy.PROVE_ADDRESS: (
+        "Support entered the present address before three facts of the caller had matched. An editor "
+        "of the account can send the mail in the console."
+    ),
     MailRemedy.RESEND: "To send it after all: frontdesk invitations resend {0}",
     MailRemedy.SETTLE: (
         "Ask the relay's log, then: frontdesk invitations settle {0} --as sent (or failed)"

@@ -21,6 +21,9 @@ PLAN_INACTIVE = _mail("plan_inactive", "Its plan accepts no patients, so it wait
 RETRY = _mail("retry", "The relay did not take it; the next attempt comes by itself.")
 SUPPRESSED = _mail("suppressed", "The address is suppressed, so the invitation will be cancelled.")
 SUSPENDED = _mail("suspended", "The account is suspended.")
+UNPROVEN = _mail(
+    "unproven", "Support entered the address before three facts of the caller had matched."
+)
 WAITING = _mail("waiting", "It waits for its turn.")
 WORKER = _mail("worker", "It is due: no worker runs, or the relay does not answer.")
 
@@ -34,6 +37,7 @@ class MailRemedy(StrEnum):
     ENABLE_BATCHES = "enable_batches"
     LIFT_SUPPRESSION = "lift_suppression"
     LOOK_IN_RELAY_LOG = "look_in_relay_log"  # by the Message-ID; and in the spam folder
+    PROVE_ADDRESS = "prove_address"  # an editor sends it, or facts of the caller match
     RELEASE_MAIL = "release_mail"
     RESEND = "resend"
     RESUME_ACCOUNT = "resume_account"

@@ -11,6 +11,9 @@ from frontdesk.codes.model import Code, Kind, Remedy, Where
 _operator = partial(Code.declared, Where.OPERATOR)
 _fault = partial(_operator, kind=Kind.INVALID)
 
+ADDRESS_UNPROVEN = _operator(
+    "address_unproven", "Support entered the address before three facts of the caller had matched."
+)
 ALREADY_MERGED = _operator(
     "already_merged", "One of the members is merged into another member.", remedy=Remedy.SHOW_MEMBER
 )
@@ -76,6 +79,9 @@ SEVERAL_ACCOUNTS = _operator(
     "several_accounts",
     "Several accounts have a member with this identifier.",
     remedy=Remedy.NAME_ACCOUNT,
+)
+SHOWN_ALREADY = _operator(
+    "shown_already", "This form has shown its secret before; it shows it once and makes no other."
 )
 SUPPRESSED = _operator(
     "suppressed", "Mail to the address is suppressed.", remedy=Remedy.STOP_SUPPRESSING

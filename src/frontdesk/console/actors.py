@@ -21,9 +21,9 @@ def names_of(
     known = {actor for actor in actors if actor}
     users = {int(actor.removeprefix(_USER)) for actor in known if _is_user(actor)}
     names = {user.actor: _name(user, reader) for user in find_users(tx, users).values()}
-    if known - names.keys():
-        clients = access.list_clients(tx, reach)
-        names |= {each.client_id: each.name for each in clients if each.client_id in known}
+    programs = {actor for actor in known - names.keys() if not actor.startswith(_COMMAND_LINE)}
+    if programs:
+        names |= access.find_client_names(tx, reach, programs)
     for actor in known:
         if actor.startswith(_COMMAND_LINE):
             names[actor] = "an operator"

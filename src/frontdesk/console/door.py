@@ -181,11 +181,13 @@ async def _check_right(visit: Visit, session: Session, for_: Right | Who) -> Non
         account_id = visit.request.path_id("account_id", of="account")
         if not user.reaches(account_id):
             raise NotFound("account")
-        if user.is_of_installation:  # whose reach is every number
+        # Whose reach is every number. A refresh takes a part of a page that was shown before.
+        if user.is_of_installation and visit.request.header(REFRESH_HEADER) is None:
             account = await visit.app.ask(lambda tx: get_account(tx, account_id))
             is_working = account.state in WORKING
             visit.account_text = account.name if is_working else f"{account.name} ({account.state})"
         visit.account_id = account_id
-        visit.app.refuse_used_up_trail(account_id)
+        if visit.request.method == "POST":  # pages that record a look refuse by themselves
+            visit.app.refuse_used_up_trail(account_id)
     if isinstance(for_, Right) and not user.may(for_, visit.account_id):
         raise NoRight(for_)

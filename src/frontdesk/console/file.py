@@ -34,6 +34,7 @@ from frontdesk.files.report import ReportCursor, ReportFilter
 from frontdesk.formats.model import FileMode
 from frontdesk.plans import get_plan
 from frontdesk.plans.model import Plan
+from frontdesk.text import isolated
 from frontdesk.users.directory import users_with
 from frontdesk.users.model import Right, User
 from frontdesk.web.problems import PROBLEMS
@@ -259,13 +260,15 @@ def _overtaken_words(visit: Visit, page: FileDetails) -> str:
     undo = page.view.undo
     what = f"it is {file_words.state_words(file).words.lower()} now"
     if file.state is FileState.CANCELLED and file.decided_at is not None:
-        what = f"{page.names[file.decided_by or '']} cancelled it at {_clock(times, file)}"
+        what = (
+            f"{isolated(page.names[file.decided_by or ''])} cancelled it at {_clock(times, file)}"
+        )
     elif undo is not None:
         at = times.minute(undo.created_at)
-        what = f"{page.names[undo.client]} asked for its undo, file {undo.id}, at {at}"
+        what = f"{isolated(page.names[undo.client])} asked for its undo, file {undo.id}, at {at}"
     elif file.decided_at is not None and file.decided_by is not None:
         did = "approved it" if file.approved else "decided about it"
-        what = f"{page.names[file.decided_by]} {did} at {_clock(times, file)}"
+        what = f"{isolated(page.names[file.decided_by])} {did} at {_clock(times, file)}"
         if file.state is FileState.HELD:
             what += ", and it is held again"
     return f"This file changed while the page was open: {what}. You have changed nothing."

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from frontdesk.console.file_words import LABELS
 from frontdesk.db import Tx
-from frontdesk.eligibility.access_days import loss_of_texts
+from frontdesk.eligibility.access_days import NO_END, loss_of_texts
 from frontdesk.eligibility.covered import CoveredPerson
 from frontdesk.eligibility.search import list_covered
 from frontdesk.files.holds import day_begun
@@ -22,8 +22,8 @@ ROWS_SHOWN = 25
 class ListedRow(NamedTuple):
     """A row of a list. `person` is None of a row without a member, and of a member that was
     withdrawn, merged or erased. `last_day` and `returns` are those of the access that the row takes
-    away, "" without one; `before` and `after` are intervals of days. `lines` are those of the
-    report.
+    away, "" without one; `before` and `after` are days of access in words, "" of a row that left
+    them. `lines` are those of the report.
     """
 
     row: RowOutcome
@@ -77,7 +77,23 @@ def _listed(
         outcome=LABELS.get(row.outcome, row.outcome),
         last_day=loss.last_day if loss else "",
         returns=loss.returns if loss else "",
-        before=before,
-        after=after,
+        before=days_text(before) if row.access else "",
+        after=days_text(after) if row.access else "",
         lines=[*report_lines(row, plans)],
+    )
+
+
+def days_text(intervals: str) -> str:
+    """The days of access of a report's line in words.
+
+    >>> days_text("2026-01-01/2026-06-30 2027-01-01/..")
+    '2026-01-01 to 2026-06-30, from 2027-01-01 on'
+    >>> days_text("")
+    'no access'
+    """
+    if not intervals:
+        return "no access"
+    pairs = (interval.split("/") for interval in intervals.split())
+    return ", ".join(
+        f"from {begin} on" if end == NO_END else f"{begin} to {end}" for begin, end in pairs
     )

@@ -112,6 +112,7 @@ async def _with_names(visit: Visit, page: ListPage) -> ListPage:
     ids = members_of([each.row for each in page.found.rows])
     if not ids:
         return page
+    visit.app.refuse_used_up_trail(visit.account)
     read = partial(
         read_names,
         requester=visit.requester,

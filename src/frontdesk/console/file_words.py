@@ -175,14 +175,16 @@ def _waiting_words(file: EligibilityFile) -> str:
 
 
 def _running_words(file: EligibilityFile) -> str:
+    row = f"row {file.rows_checked:,}" if file.rows_checked else ""
     if file.undoes_id is not None:
         is_checking = file.step is FileStep.CHECK
-        return "looking at what the undo would do" if is_checking else "taking back"
+        looking = f"looking at what the undo would do, {row}".rstrip(", ")
+        return looking if is_checking else "taking back"
     if file.step is FileStep.CHECK:
-        return "checking"
+        return f"checking {row}".rstrip()
     if file.step is FileStep.END:
         return "ending the people that it omits"
-    return "deciding what it would do" if file.rows_done == 0 else "applying"
+    return f"deciding what it would do, {row}".rstrip(", ") if file.rows_done == 0 else "applying"
 
 
 def held_for(file: EligibilityFile) -> str:

@@ -31,7 +31,6 @@ STATES = {
     FileState.FAILED: "Failed",
     FileState.CANCELLED: "Cancelled",
 }
-_LARGEST_ID = 2**63 - 1
 
 
 class FileRow(NamedTuple):
@@ -205,15 +204,5 @@ def _read_selection(visit: Visit) -> Selection:
         rule = f"must be one of: {', '.join(state.value for state in STATES)}"
         raise Invalid([Fault("state", codes.faults.NOT_ALLOWED, rule)])
     return Selection(
-        FileState(word) if word else None, _number(visit, "plan"), _number(visit, "before")
+        FileState(word) if word else None, visit.number("plan"), visit.number("before")
     )
-
-
-def _number(visit: Visit, name: str) -> int | None:
-    """The number in the address, None without one. Raises Invalid."""
-    text = visit.parameter(name)
-    if not text:
-        return None
-    if not (text.isascii() and text.isdecimal() and int(text[:20]) <= _LARGEST_ID):
-        raise Invalid([Fault(name, codes.faults.NOT_ALLOWED, "must be a number")])
-    return int(text[:20])

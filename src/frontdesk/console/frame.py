@@ -36,11 +36,19 @@ class Place(NamedTuple):
 
 
 ACCOUNTS = "/console/accounts"
+# Name, right and path of the places of the installation.
+_OF_INSTALLATION = (
+    ("System", Right.SYSTEM, "/console/system"),
+    ("Users", Right.SYSTEM, "/console/system/users"),
+    ("Trail of all", Right.TRAIL, "/console/trail"),
+)
 # Name, right and path of the places of an account.
 _OF_ACCOUNT = (
     ("Files", Right.FILES_READ, "files"),
     ("People", Right.PEOPLE_FIND, "people"),
     ("Now", Right.FILES_READ, "now"),
+    ("Account", Right.ACCOUNT_MANAGE, "account"),
+    ("Trail", Right.TRAIL, "trail"),
 )
 
 
@@ -111,16 +119,29 @@ def _seconds(span: timedelta) -> int:
 
 
 def _places(visit: Visit) -> Iterator[Place]:
-    """The places that a role of the user allows: those of the account of this page, or of the
-    user's own; for a user of the installation also the list of accounts.
+    """The places that a role of the user allows. The one that holds this page is current; where
+    places hold each other, the innermost.
+    """
+    here = visit.request.path
+    allowed = list(_allowed(visit))
+    holding = (path for _, path in allowed if here == path or here.startswith(path + "/"))
+    current = max(holding, key=len, default="")
+    for name, path in allowed:
+        yield Place(name, path, path == current)
+
+
+def _allowed(visit: Visit) -> Iterator[tuple[str, str]]:
+    """Name and path of the places of the account of this page, or of the user's own; for a user of
+    the installation also of those of the installation.
     """
     user = visit.user
-    here = visit.request.path
     account_id = visit.account_id if visit.account_id is not None else user.account_id
     if account_id is not None:
         for name, right, place in _OF_ACCOUNT:
             if user.may(right, account_id):
-                path = f"/console/accounts/{account_id}/{place}"
-                yield Place(name, path, here == path or here.startswith(path + "/"))
+                yield name, f"{ACCOUNTS}/{account_id}/{place}"
     if user.is_of_installation:
-        yield Place("Accounts", ACCOUNTS, here == ACCOUNTS)
+        yield "Accounts", ACCOUNTS
+        for name, right, path in _OF_INSTALLATION:
+            if user.may(right, None):
+                yield name, path

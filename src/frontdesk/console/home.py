@@ -26,6 +26,10 @@ async def enter(visit: Visit) -> Response:
         if user.may(Right.FILES_READ, user.account_id):
             return frame.go_to(f"/console/accounts/{user.account_id}/files")
         return frame.go_to("/console/me")
+    if user.may(Right.SYSTEM, None):
+        return frame.go_to("/console/system")
+    if user.may(Right.TRAIL, None):
+        return frame.go_to("/console/trail")
     return frame.go_to("/console/accounts")
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
+from frontdesk import codes
 from frontdesk.codes.mail import MailRemedy
 from frontdesk.console.times import Times
 from frontdesk.invitations.model import InvitationState, SuppressionReason
@@ -31,6 +32,10 @@ _SUPPRESSED = {
 _ADVICE = {
     MailRemedy.WAIT: "It goes by itself.",
     MailRemedy.CORRECT_CAUSE: "Correct the cause, then send it again.",
+    MailRemedy.PROVE_ADDRESS: (
+        "An editor of the account can send it; or support, on a call, once three answers match, not "
+        "counting the e-mail."
+    ),
     MailRemedy.LOOK_IN_RELAY_LOG: "Ask the person to look into the spam folder.",
     MailRemedy.SETTLE: "An operator has to look it up at the relay.",
     MailRemedy.CHECK_WORKER: "An operator has to look after the workers.",
@@ -57,7 +62,8 @@ class MailAnswer(NamedTuple):
     can_cancel: bool
 
 
-def mail_answer(why: WhyNoMail, times: Times) -> MailAnswer:
+def mail_answer(why: WhyNoMail, times: Times, *, is_proven: bool) -> MailAnswer:
+    """`is_proven`: whether a mail of the reader may go to an address that support has entered."""
     own = why.invitation
     blocked = why.suppression.reason if why.suppression is not None else None
     tone, happened = ("plain", "No mail was sent.") if own is None else _STATES[own.state]
@@ -66,13 +72,16 @@ def mail_answer(why: WhyNoMail, times: Times) -> MailAnswer:
     if blocked is not None:
         sentences.append(_SUPPRESSED[blocked])
     can_send = own is not None and own.state in RESENDABLE and blocked is None
+    if why.resendable_from is not None:
+        sentences.append(f"It can be sent again from {times.minute(why.resendable_from)}.")
+    is_kept_back = why.reason == codes.mail.UNPROVEN and not is_proven
     return MailAnswer(
         tone=tone,
         happened=happened,
         sentence=" ".join(filter(None, sentences)),
         when=times.at(moment),
         advice=tuple(_ADVICE[each] for each in why.remedies if each in _ADVICE),
-        can_resend=can_send,
-        can_unblock=blocked is SuppressionReason.HARD_BOUNCE,
+        can_resend=can_send and why.resendable_from is None and not is_kept_back,
+        can_unblock=blocked is SuppressionReason.HARD_BOUNCE and not is_kept_back,
         can_cancel=own is not None and own.state in CANCELLABLE,
     )

@@ -7,6 +7,7 @@ from markupsafe import Markup
 from frontdesk.console import frame
 from frontdesk.console import sign_in_pages as pages
 from frontdesk.console.door import Pages, Who
+from frontdesk.console.rules import rules_text
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
 from frontdesk.errors import Invalid
@@ -61,7 +62,7 @@ async def change_me(visit: Visit) -> Response:
         )
     except Invalid as error:
         typed = {"name": name, "time_zone": zone or ""}
-        return await _page(visit, message=pages.rules_text(error), typed=typed, status=422)
+        return await _page(visit, message=rules_text(error), typed=typed, status=422)
     return frame.go_to(ME)
 
 
@@ -78,7 +79,7 @@ async def change_password(visit: Visit) -> Response:
             )
         )
     except Invalid as error:
-        return await _page(visit, message=pages.rules_text(error), status=422)
+        return await _page(visit, message=rules_text(error), status=422)
     if signed_in is None:
         return await _page(visit, message="The present password is not right.", status=422)
     return frame.go_to(ME, *pages.session_cookies(visit, signed_in))

@@ -6,13 +6,14 @@ the page that may have changed, without their frame; 304 where they have not.
 
 import hashlib
 from collections.abc import Callable, Hashable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
 from frontdesk.app import App
 from frontdesk.console import frame
 from frontdesk.console.door import REFRESH_HEADER, Pages
+from frontdesk.console.live import AS_OF
 from frontdesk.console.now_words import (
     GroupWords,
     chart_of,
@@ -24,6 +25,7 @@ from frontdesk.console.now_words import (
 from frontdesk.console.visit import Visit
 from frontdesk.errors import NotFound
 from frontdesk.queues.board import GroupBoard, PlanBoard, PlanDay, QueueBoard
+from frontdesk.text import isolated
 from frontdesk.users.model import Right
 from frontdesk.web.chart import draw
 from frontdesk.web.page import HTML, page_template
@@ -31,8 +33,6 @@ from frontdesk.web.response import NO_STORE, Header, Response
 
 PAGES = Pages()
 
-# The time of the numbers, which the script shows also where they are the same as before.
-AS_OF = b"x-frontdesk-as-of"
 _TAG_LETTERS = 16
 
 
@@ -71,7 +71,8 @@ async def show_plan(visit: Visit) -> Response:
     now = _region(visit.app, ("plan", plan_id), board, lambda: _present(board, group, of_plan))
     past = _region(visit.app, ("day", plan_id, str(zone)), day, lambda: _day(visit, day))
     region = Region(now.markup + past.markup, now.tag + past.tag)
-    return _answer(visit, f"{day.plan.name}: the wait", "now/plan.html", board, region)
+    title = f"{isolated(day.plan.name)}: the wait"
+    return _answer(visit, title, "now/plan.html", board, region, plan_name=day.plan.name)
 
 
 def _find(board: QueueBoard, plan_id: int) -> tuple[GroupBoard, PlanBoard]:
@@ -117,14 +118,16 @@ def _region(app: App, key: Hashable, source: object, render: Callable[[], str]) 
     return app.regions.get(key, source, make)
 
 
-def _answer(visit: Visit, title: str, template: str, board: QueueBoard, region: Region) -> Response:
+def _answer(
+    visit: Visit, title: str, template: str, board: QueueBoard, region: Region, **values: Any
+) -> Response:
     """The page; to a refresh its region alone, or 304."""
     as_of = frame.times_of(visit).clock_text(board.as_of)
     tag = f'"{region.tag}"'.encode()
     headers: tuple[Header, ...] = ((b"etag", tag), (AS_OF, as_of.encode()))
     if visit.request.header(REFRESH_HEADER) is None:
         return frame.show(
-            visit, title, template, headers=headers, as_of=as_of, region=region.markup
+            visit, title, template, headers=headers, as_of=as_of, region=region.markup, **values
         )
     headers = (*headers, NO_STORE)
     if visit.request.knows(tag):

@@ -21,6 +21,7 @@ from frontdesk.queues.board import (
     QueueBoard,
 )
 from frontdesk.queues.model import EstimateAccuracy, QueueInfo
+from frontdesk.text import isolated
 from frontdesk.web.chart import Chart, Dot, LinePoint, hour_of
 
 # As the alert FrontdeskFeedSilent (docs/runbook.md).
@@ -77,17 +78,16 @@ def describe_group(group: GroupBoard, board: QueueBoard) -> GroupWords:
 
 def _describe_feed(group: GroupBoard, age: timedelta | None) -> tuple[str, bool]:
     """A group that is closed and without patients may well be silent: at night."""
+    name = isolated(group.group.name)
     if age is None:
-        return f"No events of {group.group.name} have come yet.", False
+        return f"No events of {name} have come yet.", False
     if age < LATE_FEED:
         return "", False
     is_at_work = any(each.doctors or each.info.queue_length for each in group.plans)
     if is_at_work:
-        sentence = (
-            f"Events of {group.group.name} are {span_text(age)} old: these waits may be wrong."
-        )
+        sentence = f"Events of {name} are {span_text(age)} old: these waits may be wrong."
         return sentence, True
-    return f"The last events of {group.group.name} are {span_text(age)} old.", False
+    return f"The last events of {name} are {span_text(age)} old.", False
 
 
 def describe_plan(of_plan: PlanBoard) -> PlanWords:
@@ -177,7 +177,7 @@ def chart_of(day: PlanDay, zone: tzinfo) -> Chart:
     """Promised waits as the line with its band, and the mean wait of each 5 minutes as dots."""
     return Chart(
         element_id="day",
-        title=f"{day.plan.name}: the wait of the last 24 hours, in minutes",
+        title=f"{isolated(day.plan.name)}: the wait of the last 24 hours, in minutes",
         description=describe_day(day),
         since=day.as_of - timedelta(hours=24),
         until=day.as_of,

@@ -3,7 +3,7 @@ open the record for a reason. Until then a person is covered: no name, no birth 
 """
 
 from collections.abc import Callable, Mapping
-from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from frontdesk.console import frame
@@ -11,12 +11,16 @@ from frontdesk.console.actors import names_of
 from frontdesk.console.door import Pages
 from frontdesk.console.mail_words import mail_answer
 from frontdesk.console.reasons import REASONS
-from frontdesk.console.times import span_text
+from frontdesk.console.rules import label_of, rules_text
+from frontdesk.console.times import try_again_text
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
+from frontdesk.disclosures import another_address
 from frontdesk.disclosures import searches as people_searches
+from frontdesk.disclosures.another_address import MailSender
 from frontdesk.disclosures.checks import check_answer
 from frontdesk.disclosures.model import (
+    CallersWords,
     CheckedField,
     FreshFactorNeeded,
     Holder,
@@ -35,18 +39,10 @@ from frontdesk.web.response import Response
 
 PAGES = Pages()
 
-_LABELS = {
-    CheckedField.DOB: "Birth date",
-    CheckedField.LAST_NAME: "Last name",
-    CheckedField.FIRST_NAME: "First name",
-    CheckedField.ZIPCODE: "Zip code",
-    CheckedField.EMAIL: "E-mail",
-    CheckedField.PHONE: "Phone",
-    CheckedField.EXTERNAL_ID: "external_id",
-}
+LABELS = {field: label_of(field) for field in CheckedField}
 
 _PLACE = "/console/accounts/{account_id}/people"
-_PERSON = _PLACE + "/{member_id}"
+PERSON = _PLACE + "/{member_id}"
 
 
 @PAGES.get(_PLACE, for_=Right.PEOPLE_FIND)
@@ -78,9 +74,9 @@ async def search(visit: Visit) -> Response:
             lambda tx: people_searches.search(tx, visit.requester, visit.account, session_id, by)
         )
     except RateLimited as error:
-        return _search_page(visit, message=_until(error), status=429)
+        return _search_page(visit, message=try_again_text(error), status=429)
     except Invalid as error:
-        return _search_page(visit, message=_said(error), status=422)
+        return _search_page(visit, message=rules_text(error), status=422)
     number, found = searched
     if not found.people and found.truncated is None:
         return _search_page(visit, message=_NOBODY[type(by)])
@@ -116,23 +112,33 @@ async def show_found(visit: Visit) -> Response:
         lambda tx: find_search(tx, visit.reach, holder, number, now=visit.now)
     )
     may_see = visit.user.may(Right.PEOPLE_CHECK, visit.account)
-    return frame.show(visit, "People found", "people/found.html", found=found, may_see=may_see)
+    may_read_trail = visit.user.may(Right.TRAIL, visit.account)
+    return frame.show(
+        visit,
+        "People found",
+        "people/found.html",
+        found=found,
+        may_see=may_see,
+        trail=f"/console/accounts/{visit.account}/trail" if may_read_trail else "",
+    )
 
 
-@PAGES.get(_PERSON, for_=Right.PEOPLE_CHECK)
+@PAGES.get(PERSON, for_=Right.PEOPLE_CHECK)
 async def show_person(visit: Visit) -> Response:
     """Show a person: covered, or the record while it is open in this session."""
-    return await _person_page(visit)
+    return await person_page(visit)
 
 
-async def _person_page(visit: Visit, *, status: int = 200, **said: Any) -> Response:
+async def person_page(visit: Visit, *, status: int = 200, **said: Any) -> Response:
     """`said`: what the page says of the last form: `message`, `checked`."""
     member_id = visit.id_of("member_id", of="eligible member")
-    viewer = Viewer(visit.own_session.id, _mail_reach(visit), visit.app.config.sends_mail)
+    viewer = Viewer(sender_of(visit), _mail_reach(visit), visit.app.config.sends_mail)
 
     # A view of an open record is recorded, in the transaction that reads it.
     def read(tx: Tx) -> tuple[PersonView, Mapping[str, str]]:
         person = view_person(tx, visit.requester, visit.reach, member_id, viewer)
+        if person.record is not None:
+            visit.app.usage.refuse_used_up_trail(visit.account, visit.now)
         actors = {change.client for change in person.changes}
         return person, names_of(tx, actors, visit.reach, visit.user)
 
@@ -144,11 +150,13 @@ async def _person_page(visit: Visit, *, status: int = 200, **said: Any) -> Respo
         status=status,
         person=person,
         names=names,
-        mail=mail_answer(person.why, frame.times_of(visit)),
+        mail=mail_answer(person.why, frame.times_of(visit), is_proven=person.is_proven),
         may_send=visit.user.may(Right.INVITATION_SEND, visit.account),
+        may_change=visit.user.may(Right.RECORD_CHANGE, visit.account),
+        may_readdress=visit.user.may(Right.EMAIL_CHANGE, visit.account),
         may_open=visit.user.may(Right.RECORD_OPEN, visit.account),
         fields=CheckedField,
-        labels=_LABELS,
+        labels=LABELS,
         reasons=OpeningReason,
         reason_labels=REASONS,
         typed=visit.form.fields,
@@ -156,26 +164,27 @@ async def _person_page(visit: Visit, *, status: int = 200, **said: Any) -> Respo
     )
 
 
-@PAGES.post(_PERSON + "/check", for_=Right.PEOPLE_CHECK)
+@PAGES.post(PERSON + "/check", for_=Right.PEOPLE_CHECK)
 async def check(visit: Visit) -> Response:
     """Compare what a caller says with the record. The answer stands in this page only."""
-    member_id = visit.id_of("member_id", of="eligible member")
-    field = visit.form.word("field", CheckedField)
-    text = visit.form.text("text")
+    said = CallersWords(
+        visit.id_of("member_id", of="eligible member"),
+        visit.own_session.id,
+        visit.form.word("field", CheckedField),
+        visit.form.text("text"),
+    )
     try:
         answer = await visit.app.write(
-            lambda tx: check_answer(
-                tx, visit.requester, visit.reach, member_id, field=field, text=text
-            )
+            lambda tx: check_answer(tx, visit.requester, visit.reach, said)
         )
     except RateLimited as error:
-        return await _person_page(visit, status=429, message=_until(error))
+        return await person_page(visit, status=429, message=try_again_text(error))
     except Invalid as error:
-        return await _person_page(visit, status=422, message=_said(error))
-    return await _person_page(visit, checked=(field, answer))
+        return await person_page(visit, status=422, message=rules_text(error))
+    return await person_page(visit, checked=(said.field, answer))
 
 
-@PAGES.post(_PERSON + "/open", for_=Right.RECORD_OPEN)
+@PAGES.post(PERSON + "/open", for_=Right.RECORD_OPEN)
 async def open_person(visit: Visit) -> Response:
     """Open the record in this session, for 15 minutes, for a reason and a case."""
     try:
@@ -192,26 +201,26 @@ async def open_person(visit: Visit) -> Response:
     except FreshFactorNeeded:
         raise NotFresh from None
     except Invalid as error:
-        return await _person_page(visit, status=422, message=_said(error))
-    return frame.go_to(_path(visit, opened.member_id))
+        return await person_page(visit, status=422, message=rules_text(error))
+    return frame.go_to(path_of(visit, opened.member_id))
 
 
-@PAGES.post(_PERSON + "/resend", for_=Right.INVITATION_SEND)
+@PAGES.post(PERSON + "/resend", for_=Right.INVITATION_SEND)
 async def resend(visit: Visit) -> Response:
     """Send the invitation again, to the person's present address."""
-    return await _mend(visit, person_mail.resend)
+    return await _mend(visit, partial(another_address.resend, sender=sender_of(visit)))
 
 
-@PAGES.post(_PERSON + "/unblock", for_=Right.INVITATION_SEND)
+@PAGES.post(PERSON + "/unblock", for_=Right.INVITATION_SEND)
 async def unblock(visit: Visit) -> Response:
     """Lift a bounce of the address and send again."""
-    reach = _mail_reach(visit)
-    return await _mend(
-        visit, lambda *given: person_mail.unblock_and_resend(*given, lift_within=reach)
+    unblock_and_resend = partial(
+        another_address.unblock_and_resend, lift_within=_mail_reach(visit), sender=sender_of(visit)
     )
+    return await _mend(visit, unblock_and_resend)
 
 
-@PAGES.post(_PERSON + "/cancel", for_=Right.INVITATION_SEND)
+@PAGES.post(PERSON + "/cancel", for_=Right.INVITATION_SEND)
 async def cancel(visit: Visit) -> Response:
     """Cancel an invitation that has not left yet."""
     return await _mend(visit, person_mail.cancel)
@@ -229,8 +238,14 @@ async def _mend(visit: Visit, mend: Callable[..., None]) -> Response:
     except NotFound:
         raise
     except FrontdeskError as error:
-        return await _person_page(visit, status=409, message=_said(error))
-    return frame.go_to(_path(visit, member_id))
+        return await person_page(visit, status=409, message=rules_text(error))
+    return frame.go_to(path_of(visit, member_id))
+
+
+def sender_of(visit: Visit) -> MailSender:
+    """The user as a sender of mails. Who may change records vouches for an address."""
+    vouches = visit.user.may(Right.RECORD_CHANGE, visit.account)
+    return MailSender(visit.own_session.id, vouches)
 
 
 def _mail_reach(visit: Visit) -> Reach:
@@ -240,17 +255,5 @@ def _mail_reach(visit: Visit) -> Reach:
     return EVERY if Role.SUPPORT in visit.user.roles else visit.reach
 
 
-def _path(visit: Visit, member_id: int) -> str:
+def path_of(visit: Visit, member_id: int) -> str:
     return f"/console/accounts/{visit.account}/people/{member_id}"
-
-
-def _said(error: FrontdeskError) -> str:
-    """The error as a sentence: the rules of its fields, else its detail."""
-    rules = [f"{fault.field}: {fault.message}." for fault in error.faults]
-    return " ".join(rules) or error.detail
-
-
-def _until(error: RateLimited) -> str:
-    """The error, and when to try again."""
-    wait = span_text(timedelta(seconds=error.retry_after_seconds))
-    return f"{error.detail} Try again in {wait}."

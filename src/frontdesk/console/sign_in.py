@@ -9,6 +9,8 @@ from markupsafe import Markup
 from frontdesk.console import cookies, frame
 from frontdesk.console import sign_in_pages as pages
 from frontdesk.console.door import Pages, Who
+from frontdesk.console.rules import rules_text
+from frontdesk.console.times import try_again_text
 from frontdesk.console.visit import Visit
 from frontdesk.errors import Conflict, Invalid, NotFound, RateLimited
 from frontdesk.users import factors, links, sessions, sign_in
@@ -43,7 +45,7 @@ async def take_password(visit: Visit) -> Response:
             )
         )
     except RateLimited as error:
-        message = f"{error.detail} Try again in {_minutes(error.retry_after_seconds)}."
+        message = try_again_text(error)
         return pages.sign_in_page(visit, carried=carried, message=message, email=email, status=429)
     if found is None:
         return pages.sign_in_page(
@@ -197,7 +199,7 @@ async def take_invitation(visit: Visit) -> Response:
             )
         )
     except Invalid as error:
-        return await _invitation_page(visit, message=pages.rules_text(error), name=name, status=422)
+        return await _invitation_page(visit, message=rules_text(error), name=name, status=422)
     except Conflict as error:
         return await _invitation_page(visit, message=error.detail, name=name, status=409)
     return _second_step(visit, begun)
@@ -239,7 +241,7 @@ async def take_reset(visit: Visit) -> Response:
             )
         )
     except Invalid as error:
-        return await _reset_page(visit, message=pages.rules_text(error), status=422)
+        return await _reset_page(visit, message=rules_text(error), status=422)
     return pages.sign_in_page(
         visit, message="The password is changed. Sign in with it.", email=user.email
     )
@@ -308,8 +310,3 @@ async def sign_out(visit: Visit) -> Response:
 async def stay(visit: Visit) -> Response:
     """Keep the session: the request itself is a use of it."""
     return frame.go_to(pages.path_after(visit))
-
-
-def _minutes(seconds: int) -> str:
-    minutes = max(1, round(seconds / 60))
-    return f"{minutes} minute{'s' if minutes > 1 else ''}"

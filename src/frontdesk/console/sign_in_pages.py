@@ -9,7 +9,6 @@ from urllib.parse import quote
 
 from frontdesk.console import cookies, frame
 from frontdesk.console.visit import TOKEN_FIELD, Visit
-from frontdesk.errors import Invalid
 from frontdesk.users.factors import FactorKey
 from frontdesk.users.model import SignedIn
 from frontdesk.web.response import Header, Response
@@ -214,9 +213,3 @@ def use_form_cookie(visit: Visit) -> tuple[Header, ...]:
         return ()
     visit.secret = cookies.new_form_secret()
     return (cookies.set_cookie(config, cookies.FORM, visit.secret),)
-
-
-def rules_text(error: Invalid) -> str:
-    """The rules that fields break, as sentences."""
-    rules = (fault.message.rstrip(".") for fault in error.faults)
-    return " ".join(f"{rule[:1].upper()}{rule[1:]}." for rule in rules)

@@ -1,8 +1,11 @@
 """Times as a person reads them: in one time zone, which the page names."""
 
 from datetime import UTC, datetime, timedelta, tzinfo
+from math import ceil
 
 from markupsafe import Markup
+
+from frontdesk.errors import RateLimited
 
 _DAY = timedelta(days=1)
 
@@ -72,6 +75,14 @@ def span_text(span: timedelta) -> str:
     if span < 2 * _DAY:
         return f"{seconds // 3600} h"
     return f"{span.days} days"
+
+
+def try_again_text(error: RateLimited) -> str:
+    """The error, and when to try again: a wait that is long enough."""
+    seconds = error.retry_after_seconds
+    unit = 1 if seconds < 60 else 60 if seconds <= 3600 else 3600
+    wait = timedelta(seconds=unit * ceil(seconds / unit))
+    return f"{error.detail} Try again in {span_text(wait)}."
 
 
 def _element(moment: datetime, text: str, title: str) -> Markup:

@@ -27,7 +27,7 @@ MODES = (FileMode.CHANGE, FileMode.FULL)
 _LONGEST_NUMBER = 18  # digits
 
 
-class _Shown(NamedTuple):
+class PlanPage(NamedTuple):
     """What the page shows."""
 
     draft: Draft
@@ -91,10 +91,10 @@ def _read_choice(visit: Visit) -> tuple[int, FileMode]:
 
 
 async def _show(visit: Visit, said: Said) -> Response:
-    def read(tx: Tx) -> _Shown:
+    def read(tx: Tx) -> PlanPage:
         draft = draft_of(tx, visit)
         names = names_of(tx, {draft.client}, visit.reach, visit.user)
-        return _Shown(draft, list_plans(tx, visit.reach), names[draft.client])
+        return PlanPage(draft, list_plans(tx, visit.reach), names[draft.client])
 
     shown = await visit.app.ask(read)
     draft = shown.draft

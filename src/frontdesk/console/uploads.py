@@ -60,13 +60,6 @@ class DraftRow(NamedTuple):
     state: StateWords
 
 
-class _Shown(NamedTuple):
-    """What the page of uploads shows."""
-
-    rows: Sequence[DraftRow]
-    plans: Sequence[Plan]
-
-
 def draft_rows(tx: Tx, visit: Visit, plans: Sequence[Plan]) -> list[DraftRow]:
     """The account's open drafts, the newest first: 20 at most."""
     drafts = list_drafts(tx, visit.account, now=visit.now)
@@ -155,19 +148,19 @@ def _not_stored(error: FrontdeskError) -> Said:
 
 
 async def _show(visit: Visit, said: Said) -> Response:
-    def read(tx: Tx) -> _Shown:
+    def read(tx: Tx) -> tuple[list[DraftRow], list[Plan]]:
         plans = list_plans(tx, visit.reach)
-        return _Shown(draft_rows(tx, visit, plans), plans)
+        return draft_rows(tx, visit, plans), plans
 
-    shown = await visit.app.ask(read)
+    rows, plans = await visit.app.ask(read)
     return frame.show(
         visit,
         "Upload a file",
         "uploads/list.html",
         status=said.status,
         message=said.message,
-        rows=shown.rows,
-        plans=shown.plans,
+        rows=rows,
+        plans=plans,
         lives=LIVES,
         **chooser_values(visit),
     )

@@ -21,6 +21,7 @@ from frontdesk.web.request import Request
 FORM_TYPE = "application/x-www-form-urlencoded"
 TOKEN_FIELD = "token"  # noqa: S105 # the name of a form's field
 MOST_FIELDS = 500  # a file of 200 columns has up to two for each
+LARGEST_ID = 2**63 - 1
 LONGEST_TEXT = 1000  # characters of a field that a page does not limit itself
 
 Word = TypeVar("Word", bound=StrEnum)
@@ -126,6 +127,15 @@ class Visit:
     def parameter(self, name: str) -> str:
         """A parameter of the query; "" without it. Raises Malformed for more than 100."""
         return dict(self.request.query_pairs).get(name, "")[:LONGEST_TEXT]
+
+    def number(self, name: str) -> int | None:
+        """A parameter that is an id; None without it. Raises Invalid for any other text."""
+        text = self.parameter(name).strip()
+        if not text:
+            return None
+        if not (text.isascii() and text.isdecimal() and int(text[:20]) <= LARGEST_ID):
+            raise Invalid([Fault(name, codes.faults.NOT_ALLOWED, "must be a number")])
+        return int(text[:20])
 
 
 async def read_form(request: Request) -> Form:

@@ -524,3 +524,21 @@ def _recordset(table: Table, columns: tuple[str, ...]) -> str:
     dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
     types = ", ".join(f"{name} {table.c[name].type.compile(dialect)}" for name in columns)
     return f"json_to_recordset(%s::json) AS r({types})"
+
+
+def count_by_key(tx: Tx, rows: str, keys: Collection[int], *, most: int) -> dict[int, int]:
+    """How many rows each key has, `most` at most: no more are read. `rows` is a FROM and WHERE of our
+    own, in which `:key` is the key; an index has to find them.
+    """
+    if tx.dialect.name == "sqlite":
+        one = rows.replace(":key", "w.value")
+        source = "json_each(?) AS w"
+        key = "w.value"
+    else:
+        one = rows.replace(":key", "w.value::bigint")
+        source = "json_array_elements_text(%s::json) AS w"
+        key = "w.value::bigint"
+    counted = f"SELECT count(*) FROM (SELECT 1 {one} LIMIT {most}) AS counted"
+    sql = f"SELECT {key}, ({counted}) FROM {source}"
+    found = tx.exec_driver_sql(sql, (as_json(sorted(keys)),))
+    return {int(each): int(count) for each, count in found}

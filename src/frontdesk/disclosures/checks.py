@@ -15,10 +15,12 @@ from frontdesk.disclosures import store
 from frontdesk.disclosures.model import (
     CHECKS_AN_HOUR,
     HOUR,
+    CallersWords,
     CheckAnswer,
     CheckedField,
     Disclosure,
     DisclosureKind,
+    Holder,
     counted_times,
 )
 from frontdesk.eligibility.same_person import last_name_spellings, spellings
@@ -34,9 +36,7 @@ _NO_DIGITS = re.compile("[^0-9]+")
 _ZIP_DIGITS = 5
 
 
-def check_answer(
-    tx: Tx, requester: Requester, reach: Reach, member_id: int, *, field: CheckedField, text: str
-) -> CheckAnswer:
+def check_answer(tx: Tx, requester: Requester, reach: Reach, said: CallersWords) -> CheckAnswer:
     """Compare what a caller says with the record, as the service compares: names without letter
     case, accents and signs, a phone by its digits, a zip code by five digits unless both have nine.
 
@@ -44,14 +44,25 @@ def check_answer(
     Invalid for a text of more than 254 characters or of none, or a birth date that is no date; and
     RateLimited after 10 checks of the person within an hour, by whomever.
     """
-    member = get_kept(tx, reach, member_id)
-    said = _folded(field, _words(text), is_said=True)
-    _count_check(tx, requester, member["id"])
+    member = get_kept(tx, reach, said.member_id)
+    field = said.field
+    words = _folded(field, _words(said.text), is_said=True)
+    _refuse_above_limit(tx, requester, member["id"])
     value = member[field]
     stored = frozenset[str]() if value is None else _folded(field, value)
     if field is CheckedField.ZIPCODE:
-        said, stored = _same_length(said, stored)
-    result = CheckAnswer.MATCHES if _agree(said, stored) else CheckAnswer.DIFFERS
+        words, stored = _same_length(words, stored)
+    result = CheckAnswer.MATCHES if _agree(words, stored) else CheckAnswer.DIFFERS
+    check = Disclosure(
+        member["id"],
+        requester.actor,
+        DisclosureKind.CHECKED,
+        said.session_id,
+        requester.now,
+        field,
+        result,
+    )
+    store.add(tx, check, counted_times(requester.now, HOUR))
     audit.record_action(
         tx,
         requester,
@@ -64,8 +75,26 @@ def check_answer(
     return result
 
 
-def _count_check(tx: Tx, requester: Requester, member_id: int) -> None:
-    """Count a check of the person. Raises RateLimited above the limit."""
+def find_facts(tx: Tx, member_id: int, holder: Holder, *, now: datetime) -> frozenset[CheckedField]:
+    """The fields of which the holder's caller knew the value within the last hour: for each field
+    the latest answer counts, of two at one time the one that differs. The e-mail address is no fact:
+    it is what a caller wants changed.
+    """
+    latest: dict[CheckedField, Disclosure] = {}
+    for each in store.list_of_member(tx, member_id, counted_times(now, HOUR)):
+        if each.field is None or (each.actor, each.session_id) != holder:
+            continue
+        known = latest.setdefault(each.field, each)
+        if each.at == known.at and each.answer is CheckAnswer.DIFFERS:
+            latest[each.field] = each
+    matched = {field for field, each in latest.items() if each.answer is CheckAnswer.MATCHES}
+    return frozenset(matched - {CheckedField.EMAIL})
+
+
+def _refuse_above_limit(tx: Tx, requester: Requester, member_id: int) -> None:
+    """Raises RateLimited if the person was checked too often. Holds the person's checks until the
+    transaction ends.
+    """
     lock_name(tx, f"checks of member {member_id}")
     times = counted_times(requester.now, HOUR)
     recent = store.list_of_member(tx, member_id, times)
@@ -76,10 +105,6 @@ def _count_check(tx: Tx, requester: Requester, member_id: int) -> None:
             f"This person was checked {CHECKS_AN_HOUR} times within an hour.",
             retry_after_seconds=min(max(1, math.ceil(wait)), int(HOUR.total_seconds())),
         )
-    check = Disclosure(
-        member_id, requester.actor, DisclosureKind.CHECKED, session_id=None, at=requester.now
-    )
-    store.add(tx, check, times)
 
 
 def _words(text: str) -> str:

@@ -14,6 +14,7 @@ CHECKS_AN_HOUR = 10  # of one person, by all users
 OPEN_TIME = timedelta(minutes=15)
 PEOPLE_AN_HOUR = 20  # that one user opens without a fresh second factor
 SEARCHES_AN_HOUR = 60  # of one user: letter by letter a search tells a name and a birth date
+FACTS_NEEDED = 3  # different fields that matched, before support's new address gets a mail
 MOST_READ = 1000  # disclosures of a person or a user that are looked at
 
 
@@ -63,13 +64,26 @@ class Holder(NamedTuple):
 
 
 class Disclosure(NamedTuple):
-    """What `actor` learned of a member, and for an opened record in which session."""
+    """What `actor` learned of a member in a session; for a check, of which field and with which
+    result.
+    """
 
     member_id: int
     actor: str
     kind: DisclosureKind
     session_id: int | None
     at: datetime
+    field: CheckedField | None = None
+    answer: CheckAnswer | None = None
+
+
+class CallersWords(NamedTuple):
+    """What a caller says of a field of the person, to a user in a session."""
+
+    member_id: int
+    session_id: int
+    field: CheckedField
+    text: str
 
 
 class Opening(NamedTuple):

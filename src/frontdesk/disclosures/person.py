@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from frontdesk.audit import Requester
 from frontdesk.db import Tx
+from frontdesk.disclosures.another_address import MailSender, is_proven
 from frontdesk.disclosures.covered import read_covered
 from frontdesk.disclosures.model import Holder
 from frontdesk.disclosures.opened import find_opening, read_opened
@@ -20,11 +21,11 @@ MOST_CHANGES = 20
 
 
 class Viewer(NamedTuple):
-    """Who looks at the page: in which session, and of whose mails to the address it tells.
-    `has_relay`: whether the installation can send mail at all.
+    """Who looks at the page, and of whose mails to the address it tells. `has_relay`: whether the
+    installation can send mail at all.
     """
 
-    session_id: int
+    sender: MailSender
     mail_reach: Reach
     has_relay: bool
 
@@ -32,7 +33,8 @@ class Viewer(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class PersonView:
     """A person for the page. `record` is what its account reads of it, with the time until which it
-    is open in this session; None while it is covered.
+    is open in this session; None while it is covered. `is_proven`: whether a mail of this user may go
+    to an address that support has entered.
     """
 
     covered: CoveredPerson
@@ -42,6 +44,7 @@ class PersonView:
     similar: FoundPeople
     record: dict[str, Any] | None
     open_until: datetime | None
+    is_proven: bool
 
 
 def view_person(
@@ -52,10 +55,11 @@ def view_person(
     """
     now = requester.now
     member = get_kept(tx, reach, member_id)
-    opening = find_opening(tx, member["id"], Holder(requester.actor, viewer.session_id), now=now)
+    session_id = viewer.sender.session_id
+    opening = find_opening(tx, member["id"], Holder(requester.actor, session_id), now=now)
     record = None
     if opening is not None:
-        record = read_opened(tx, requester, reach, member["id"], session_id=viewer.session_id)
+        record = read_opened(tx, requester, reach, member["id"], session_id=session_id)
     mailed = mailed_member(tx, member, now=now)
     return PersonView(
         covered=read_covered(tx, reach, member["id"], now=now),
@@ -65,4 +69,5 @@ def view_person(
         similar=find_similar_to(tx, reach, member["id"], now=now),
         record=record,
         open_until=opening and opening.until,
+        is_proven=is_proven(tx, requester, member["id"], viewer.sender),
     )

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 
 from frontdesk.db.schema import Id, UtcTime, key, metadata, optional, required, words
-from frontdesk.disclosures.model import DisclosureKind
+from frontdesk.disclosures.model import CheckAnswer, CheckedField, DisclosureKind
 from frontdesk.eligibility.search import Truncation
 
 # Of the last hour; the audit trail keeps them for good. Each new row deletes old ones.
@@ -15,6 +15,9 @@ disclosures = sa.Table(
     *required(sa.String(64), "actor"),
     *required(words(DisclosureKind, 16), "kind"),
     *optional(Id, "session_id"),
+    # Of a check: which field was asked, and whether the words agreed; not the words.
+    *optional(words(CheckedField, 16), "field"),
+    *optional(words(CheckAnswer, 16), "answer"),
     *required(UtcTime(), "at"),
     sa.Index("ix_disclosures_member_id_at", "member_id", "at"),
     sa.Index("ix_disclosures_actor_at", "actor", "at"),

@@ -7,6 +7,7 @@ from frontdesk.eligibility.enrol import enrol as enrol
 from frontdesk.eligibility.fields import parse_member as parse_member
 from frontdesk.eligibility.fields import read_external_id as read_external_id
 from frontdesk.eligibility.similar import find_look_alikes as find_look_alikes
+from frontdesk.eligibility.store import count_members as count_members
 from frontdesk.eligibility.store import count_members_open_after as count_members_open_after
 from frontdesk.eligibility.store import external_ids_of as external_ids_of
 from frontdesk.eligibility.store import find_access as find_access

@@ -15,6 +15,8 @@ ACCESS_FIELDS = frozenset(
     ("effective_date", "expiry_date", "plan_id", "coverages", "expiry_before_absence")
 )
 
+NO_END = ".."  # of an interval in a text
+
 
 class Span(NamedTuple):
     """Consecutive days of access under a plan."""
@@ -96,7 +98,7 @@ def text_of(spans: Spans) -> str:
     '2026-01-01/2026-06-30 2027-01-01/..'
     """
     days = _joined(spans, today="")
-    return " ".join(f"{begin}/{'..' if end >= OPEN else end}" for begin, end in days)
+    return " ".join(f"{begin}/{NO_END if end >= OPEN else end}" for begin, end in days)
 
 
 def loss_of_texts(before: str, after: str, today: str) -> Loss | None:
@@ -112,7 +114,7 @@ def loss_of_texts(before: str, after: str, today: str) -> Loss | None:
 def _spans_of_text(text: str) -> Spans:
     """The days of `text_of`, under no plan."""
     pairs = [interval.split("/") for interval in text.split()]
-    return [Span(begin, OPEN if end == ".." else end, 0) for begin, end in pairs]
+    return [Span(begin, OPEN if end == NO_END else end, 0) for begin, end in pairs]
 
 
 def has_access(values: Mapping[str, Any], first_day: str, last_day: str) -> bool:

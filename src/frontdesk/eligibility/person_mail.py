@@ -1,6 +1,9 @@
-"""What people do about the mail of one member: send it again, lift a bounce of the address, cancel it.
+"""What people do about the mail of one member: send it again, lift a bounce of the address, send it to
+another address, cancel it.
 Each is recorded in the audit trail.
 """
+
+from enum import StrEnum
 
 from frontdesk import audit
 from frontdesk.audit import Requester
@@ -9,23 +12,50 @@ from frontdesk.eligibility import store
 from frontdesk.eligibility.search import get_kept
 from frontdesk.errors import FrontdeskError, NotFound
 from frontdesk.invitations import delivery, find_of_members
-from frontdesk.invitations.model import LIFTED_BY_SUPPORT, Invitation
-from frontdesk.invitations.resend import RESENDABLE, resend_invitation
+from frontdesk.invitations.model import LIFTED_BY_SUPPORT, Invitation, InvitationState
+from frontdesk.invitations.protocol import CANCELLABLE
+from frontdesk.invitations.resend import RESENDABLE, mark_unproven, resend_invitation
 from frontdesk.invitations.suppression import unsuppress
 from frontdesk.reach import Reach
 
 
-def resend(tx: Tx, reach: Reach, member_id: int, requester: Requester) -> None:
-    """Send the member's invitation again, to its present address. Raises NotFound for a member
-    without one, and as `resend_invitation` does.
+class NewAddressMail(StrEnum):
+    """What becomes of a member's invitation when people give the member another address."""
+
+    SENT = "sent"  # it is in line for the new address
+    UNPROVEN = "unproven"  # no mail goes to the new address until somebody vouches for it
+    REFUSED = "refused"  # the new address can't be mailed now (`resend_invitation`)
+    LEAVING = "leaving"  # a relay is taking it, for the earlier address
+    NEVER_INVITED = "never_invited"
+
+
+def resend(
+    tx: Tx, reach: Reach, member_id: int, requester: Requester, *, is_proven: bool = False
+) -> None:
+    """Send the member's invitation again, to its present address. `is_proven`: also if support
+    entered the address. Raises NotFound for a member without an invitation, and as
+    `resend_invitation` does.
     """
     invitation = _invitation_of(tx, reach, member_id)
-    resend_invitation(tx, reach, invitation.id, requester, find_addresses=store.find_addresses)
+    resend_invitation(
+        tx,
+        reach,
+        invitation.id,
+        requester,
+        find_addresses=store.find_addresses,
+        is_proven=is_proven,
+    )
     _record(tx, requester, "invitation.resent", invitation)
 
 
 def unblock_and_resend(
-    tx: Tx, reach: Reach, member_id: int, requester: Requester, *, lift_within: Reach
+    tx: Tx,
+    reach: Reach,
+    member_id: int,
+    requester: Requester,
+    *,
+    lift_within: Reach,
+    is_proven: bool = False,
 ) -> None:
     """Lift a bounce of the member's present address, and send the invitation again, unless it is in
     line already or there is none. `lift_within`: EVERY for support; an account lifts only what its
@@ -42,7 +72,36 @@ def unblock_and_resend(
     )
     invitations = find_of_members(tx, [member["id"]])
     if any(each.state in RESENDABLE for each in invitations):
-        resend(tx, reach, member["id"], requester)
+        resend(tx, reach, member["id"], requester, is_proven=is_proven)
+
+
+def mail_to_new_address(
+    tx: Tx, reach: Reach, member_id: int, requester: Requester, *, is_proven: bool
+) -> NewAddressMail:
+    """Send the invitation of a member, which has just got another address, there. One that has not
+    left for the earlier address is cancelled. Without `is_proven` none is sent: no resend goes to
+    this address either, until one is proven (`resend_invitation`).
+
+    The transaction is that of the change. Raises NotFound for an unknown member.
+    """
+    member = get_kept(tx, reach, member_id)
+    found = find_of_members(tx, [member["id"]])
+    if not found or member["email"] is None:
+        return NewAddressMail.NEVER_INVITED
+    invitation = delivery.lock_in(tx, reach, found[0].id, set(InvitationState), "changed")
+    if invitation.state in CANCELLABLE:
+        cancel(tx, reach, member["id"], requester)
+    if not is_proven:
+        mark_unproven(tx, reach, invitation.id, member["email"])
+    if invitation.state is InvitationState.OFFERED:
+        return NewAddressMail.LEAVING
+    if not is_proven:
+        return NewAddressMail.UNPROVEN
+    try:
+        resend(tx, reach, member["id"], requester, is_proven=True)
+    except FrontdeskError:
+        return NewAddressMail.REFUSED
+    return NewAddressMail.SENT
 
 
 def cancel(tx: Tx, reach: Reach, member_id: int, requester: Requester) -> None:

@@ -578,3 +578,8 @@ def list_holders(tx: Tx, reach: Reach, *, limit: int) -> list[dict[str, Any]]:
 def _marked(tx: SetTransaction, sql: str) -> str:
     """The statement with the database's own marks of parameters in place of `?`."""
     return sql if tx.dialect.name == "sqlite" else sql.replace("?", "%s")
+
+
+def count_members(tx: Tx, account_ids: Collection[int], *, most: int) -> dict[int, int]:
+    """How many members of each account are stored, withdrawn ones too, `most` at most."""
+    return sets.count_by_key(tx, "FROM members WHERE account_id = :key", account_ids, most=most)

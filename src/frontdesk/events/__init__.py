@@ -8,6 +8,7 @@ from frontdesk.events.store import find_due as find_due
 from frontdesk.events.store import find_feeds as find_feeds
 from frontdesk.events.store import get_endpoint as get_endpoint
 from frontdesk.events.store import has_feed as has_feed
+from frontdesk.events.store import list_backlogs as list_backlogs
 from frontdesk.events.store import list_endpoints as list_endpoints
 from frontdesk.events.store import list_events as list_events
 from frontdesk.events.store import number_anew as number_anew

@@ -148,6 +148,20 @@ class DueEndpoint(NamedTuple):
     url: str
 
 
+class EndpointBacklog(NamedTuple):
+    """A webhook endpoint, and how many events it has not had (`behind`). `attempts` are of the next
+    one; `failing_since`: since when none has succeeded.
+    """
+
+    id: int
+    account_id: int
+    state: EndpointState
+    attempts: int
+    failing_since: datetime | None
+    last_error: str | None
+    behind: int
+
+
 class OldSecret(NamedTuple):
     """A secret that was replaced: it signs too, until then."""
 

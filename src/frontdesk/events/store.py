@@ -6,8 +6,10 @@ from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
+    Integer,
     and_,
     case,
+    column,
     delete,
     insert,
     literal,
@@ -25,6 +27,7 @@ from frontdesk.events.model import (
     FEED_START,
     AccountEventType,
     DueEndpoint,
+    EndpointBacklog,
     EndpointState,
     Event,
     EventPlace,
@@ -194,6 +197,26 @@ def get_endpoint(
     if row is None:
         raise NotFound("webhook endpoint")
     return WebhookEndpoint(*row)
+
+
+_BEHIND = """
+    SELECT e.id, e.account_id, e.state, e.attempts, e.failing_since, e.last_error, (
+        SELECT count(*) FROM (
+            SELECT 1 FROM events v WHERE v.account_id = e.account_id
+            AND (v.xid, v.id) > (e.place_xid, e.place_id) LIMIT {most}
+        ) AS counted
+    ) AS behind FROM webhook_endpoints e
+"""
+
+
+def list_backlogs(tx: Tx, *, most: int) -> list[EndpointBacklog]:
+    """Each webhook endpoint, and how many events of its account it has not had, `most` at most; events
+    that it does not want are among them.
+    """
+    typed = text(_BEHIND.format(most=most)).columns(
+        *(_endpoint[name] for name in EndpointBacklog._fields[:-1]), column("behind", Integer)
+    )
+    return [EndpointBacklog(*row) for row in tx.execute(typed)]
 
 
 def insert_endpoint(tx: Tx, values: dict[str, Any]) -> WebhookEndpoint:

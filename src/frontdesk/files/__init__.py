@@ -3,6 +3,7 @@ Types are in `model`, what people do in `actions`, what a worker does in `run`. 
 callers need of the store.
 """
 
+from frontdesk.files.store import count_in_state as count_in_state
 from frontdesk.files.store import count_unfinished as count_unfinished
 from frontdesk.files.store import get_file_settings as get_file_settings
 from frontdesk.files.store import list_mappings as list_mappings

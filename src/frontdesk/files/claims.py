@@ -104,6 +104,7 @@ class FileClaim:
     yield_turn: Callable[[], None] = lambda: None
     running: threading.Event = field(default_factory=threading.Event)
     is_lost: bool = False
+    rows_checked: int | None = None  # in the step that is under way; stored with the next renewal
     _saved: EligibilityFile = field(init=False)
 
     def __post_init__(self) -> None:
@@ -174,6 +175,8 @@ class FileClaim:
         if self.db.is_sqlite:
             time.sleep(SQLITE_PAUSE_SECONDS)
         self.options.on_progress(step, rows, self.file.rows_total)
+        if step is FileStep.CHECK:
+            self.rows_checked = rows
         self.yield_turn()
         if self.is_lost:
             raise LostClaim
@@ -191,7 +194,7 @@ def renewing(claim: FileClaim) -> Iterator[None]:
     def renew() -> None:
         while not (ended.wait(RENEW_SECONDS) or claim.is_lost):
             with suppress(Unavailable), claim.db.write() as tx:
-                claim.is_lost = claim.renew(tx) is None
+                claim.is_lost = claim.renew(tx, rows_checked=claim.rows_checked) is None
 
     thread = threading.Thread(target=renew, name="lease", daemon=True)
     thread.start()

@@ -168,6 +168,8 @@ class EligibilityFile:
 
     The content of a file with `draft_id` is that of a draft (files.drafts).
 
+    `rows_checked` are those that were read before the first is applied, as of a few seconds ago.
+
     `undoes_id` is set for an undo: a file without content that takes back what another file did.
     `decided_by` is the actor that last approved or cancelled the file or accepted its mapping.
     `epoch` counts the claims of workers (files.claims).
@@ -195,6 +197,7 @@ class EligibilityFile:
     file_date: str | None
     sender: str | None
     rows_total: int | None
+    rows_checked: int | None
     rows_done: int
     chunks_done: int
     members_before: int | None

@@ -196,8 +196,10 @@ def _save_check(tx: Tx, claim: FileClaim, check: CheckResult) -> None:
     if check.mode is FileMode.FULL and members_before is None:
         members_before = eligibility.count_members_open_after(tx, file.plan_id, check.file_date)
     header = check.header
+    claim.rows_checked = None
     claim.save(
         tx,
+        rows_checked=None,
         step=model.FileStep.APPLY,
         started_at=file.started_at or claim.clock(),
         mode=check.mode,

@@ -20,13 +20,16 @@ from frontdesk.access import account_is_active
 from frontdesk.audit import Requester
 from frontdesk.db import Tx
 from frontdesk.db.failures import violation_as
-from frontdesk.db.sets import SameKey, insert_set
+from frontdesk.db.sets import SameKey, count_by_key, insert_set
 from frontdesk.eligibility import external_ids_of
 from frontdesk.eligibility.model import Outcome
 from frontdesk.errors import Conflict
 from frontdesk.files.model import (
     GAINED,
+    KEPT,
     LOST,
+    REFUSED,
+    SKIPPED,
     WARNED,
     WOULD_LOSE,
     EligibilityFile,
@@ -58,6 +61,8 @@ REPORT_LINE_BYTES = 150  # of a row's line without faults and warnings, in the t
 LARGEST_ID = 2**63 - 1
 FULL_FILES = 10  # of a plan, of which the last one that was not undone is wanted
 PARTS_TOGETHER = 16  # of a file's content, up to 1 MiB each: deleted in 0.2 s
+# A file that has counted nothing else has left each member as it was.
+APPLIED_NOTHING = frozenset({KEPT, REFUSED, SKIPPED, WARNED})
 UNFINISHED = (FileState.RECEIVING, FileState.WAITING, FileState.RUNNING, FileState.HELD)
 
 
@@ -233,7 +238,9 @@ def claim(
     query = sa.update(eligibility_files).where(
         _columns.id == file_id, _columns.epoch == epoch, is_free
     )
-    query = query.values(state=FileState.RUNNING, epoch=epoch + 1, lease_until=lease_until)
+    query = query.values(
+        state=FileState.RUNNING, epoch=epoch + 1, lease_until=lease_until, rows_checked=None
+    )
     with violation_as(Conflict(), eligibility_files, "account_id"):
         return _file(tx, query.returning(eligibility_files))
 
@@ -272,17 +279,25 @@ def applied_files(tx: Tx, plan_id: int, sender: str, *, after: str) -> list[Elig
 
 def newer_files(tx: Tx, plan_id: int, after_id: int) -> list[int]:
     """The plan's files after this one that have applied rows, and its full ones that have begun to
-    or are held before that, the newest first. Undos don't count.
+    or are held before that, the newest first. Undos don't count, nor does a file that has ended
+    and applied nothing.
     """
     of_plan = (_columns.plan_id == plan_id) & (_columns.id > after_id) & _columns.dry_run.is_(False)
     is_full = _columns.mode == FileMode.FULL
     has_begun = _columns.started_at.is_not(None)
     is_written = _columns.undoes_id.is_(None) & (_columns.mode != FileMode.COMPARE)
     has_applied = is_written & (_columns.rows_done > 0)
-    stands = is_full & has_begun & (_columns.state != FileState.CANCELLED)
+    void = (FileState.CANCELLED, FileState.FAILED)
+    stands = is_full & has_begun & _columns.state.not_in(void)
     # A range of an index in its own order, as in `list_files`.
-    query = sa.select(_columns.id).where(of_plan, has_applied | stands)
-    return list(tx.execute(query.order_by(_columns.plan_id.desc(), _columns.id.desc())).scalars())
+    query = sa.select(_columns.id, _columns.state, _columns.counts)
+    query = query.where(of_plan, has_applied | stands)
+    found = tx.execute(query.order_by(_columns.plan_id.desc(), _columns.id.desc()))
+    return [
+        file_id
+        for file_id, state, counts in found
+        if state in UNFINISHED or not (counts and APPLIED_NOTHING.issuperset(counts))
+    ]
 
 
 def list_mappings(tx: Tx, account_id: int) -> list[StoredMapping]:
@@ -386,6 +401,14 @@ def count_unfinished(tx: Tx) -> dict[FileState, tuple[int, datetime | None]]:
     query = sa.select(_columns.state, sa.func.count(), oldest).where(_columns.state.in_(UNFINISHED))
     rows = tx.execute(query.group_by(_columns.state))
     return dict.fromkeys(UNFINISHED, (0, None)) | {state: (count, at) for state, count, at in rows}
+
+
+def count_in_state(
+    tx: Tx, account_ids: Collection[int], state: FileState, *, most: int
+) -> dict[int, int]:
+    """How many files of each account are in a state, `most` at most."""
+    rows = f"FROM eligibility_files WHERE account_id = :key AND state = '{state.value}'"
+    return count_by_key(tx, rows, account_ids, most=most)
 
 
 def unfinished_files(tx: Tx, account_id: int) -> list[int]:

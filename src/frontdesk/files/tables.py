@@ -46,7 +46,9 @@ eligibility_files = sa.Table(
     *optional(sa.String(15), "sender"),  # GS02 of an 834
     # `members_before`, `members_missing`: the plan's members before a full file was applied, and
     # how many of them it omits.
-    *optional(sa.Integer(), "rows_total", "members_before", "members_missing"),
+    # `rows_checked`: the rows that the check, or the decision of what the file would do, has read at
+    # the last renewal of the lease.
+    *optional(sa.Integer(), "rows_total", "rows_checked", "members_before", "members_missing"),
     *required(Json, "counts", "codes", default=dict),
     *required(Json, "ignored", default=list),
     # `shown`: by code the numbers for which the file was held.

@@ -3,6 +3,7 @@
 from frontdesk.invitations.store.account_settings import get_deliverability as get_deliverability
 from frontdesk.invitations.store.account_settings import get_template as get_template
 from frontdesk.invitations.store.account_settings import set_deliverability as set_deliverability
+from frontdesk.invitations.store.queries import count_pending_by_account as count_pending_by_account
 from frontdesk.invitations.store.queries import find_of_members as find_of_members
 from frontdesk.invitations.store.queries import find_reports as find_reports
 from frontdesk.invitations.store.queries import find_states as find_states

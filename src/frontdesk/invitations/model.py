@@ -159,6 +159,8 @@ class InvitationStep(DescribedEnum):
 
 # No account sees these: they would tell what another account sends to the same mailbox.
 HIDDEN_STEPS = frozenset({InvitationStep.MAILBOX_LIMIT})
+# With no answer lost, the relay has not taken the message of an invitation that failed by one of these.
+DEFINITE_REFUSALS = (InvitationStep.REFUSED, InvitationStep.TOO_MANY_ATTEMPTS)
 
 
 class Invitation(NamedTuple):
@@ -187,6 +189,7 @@ class Invitation(NamedTuple):
     relay_words: str | None  # with `relay_code`; the first is often an enhanced code (RFC 3463)
     mailbox_digest: str | None
     mailbox_at: datetime | None
+    unproven_folded: str | None
 
 
 class FailedSince(NamedTuple):

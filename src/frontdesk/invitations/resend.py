@@ -1,7 +1,8 @@
 """Invitations that are sent again: one, or all that failed since a time.
 
 A resend goes to the member's present address. It is refused while the address is suppressed, has
-another invitation in line, or was mailed less than COOL_DOWN_HOURS ago. Invitations that failed are
+another invitation in line, or was mailed less than COOL_DOWN_HOURS ago; and, unless the caller vouches
+for it, if support entered it without proof (docs/decisions/0179). Invitations that failed are
 taken page by page, each in a transaction of its own: a run that was killed goes on with what is
 still failed, and no member has two mails.
 """
@@ -18,6 +19,7 @@ from frontdesk.db.sets import lock_names
 from frontdesk.errors import FrontdeskError
 from frontdesk.invitations.delivery import lock_in
 from frontdesk.invitations.model import (
+    DEFINITE_REFUSALS,
     IN_LINE,
     FailedPlace,
     FailedSince,
@@ -27,7 +29,7 @@ from frontdesk.invitations.model import (
     StateChange,
 )
 from frontdesk.invitations.protocol import apply_changes
-from frontdesk.invitations.store import resends, suppressions
+from frontdesk.invitations.store import queries, resends, suppressions
 from frontdesk.reach import Reach
 from frontdesk.text import fold_email
 
@@ -42,6 +44,7 @@ FindAddresses = Callable[[Tx, Collection[int]], dict[int, str]]
 _RULES = {
     codes.operators.ERASED: "The invitation has no address any more: it was erased.",
     codes.operators.NO_ADDRESS: "The member has no e-mail address.",
+    codes.operators.ADDRESS_UNPROVEN: codes.operators.ADDRESS_UNPROVEN.sentence,
     codes.operators.SUPPRESSED: "The address is on the suppression list.",
     codes.operators.ALREADY_PENDING: "Another invitation to the address is in line already.",
     codes.operators.MAILED_RECENTLY: (
@@ -68,15 +71,24 @@ class ResentPage(NamedTuple):
 
 
 def resend_invitation(
-    tx: Tx, reach: Reach, invitation_id: int, requester: Requester, *, find_addresses: FindAddresses
+    tx: Tx,
+    reach: Reach,
+    invitation_id: int,
+    requester: Requester,
+    *,
+    find_addresses: FindAddresses,
+    is_proven: bool = False,
 ) -> None:
     """Make it pending again, to the member's present address; the timeline names the requester. One
     that was sent gets a new Message-ID, and so does one to another address; one that may have been
-    sent keeps its own.
+    sent keeps its own. `is_proven`: the caller vouches for an address that support entered.
 
     Raises NotFound, also for one out of reach, and FrontdeskError with a code of `_RULES`.
     """
     invitation = lock_in(tx, reach, invitation_id, RESENDABLE, "resent")
+    if is_proven and invitation.unproven_folded is not None:
+        resends.set_unproven(tx, invitation.id, None)
+        invitation = invitation._replace(unproven_folded=None)
     refusals = _resend(tx, [invitation], requester, find_addresses=find_addresses)
     for code in refusals.values():
         address = find_addresses(tx, [invitation.member_id]).get(invitation.member_id, "")
@@ -97,10 +109,33 @@ def _is_told(
         account_id = invitation.account_id
         return bool(suppressions.find_blocking(tx, reach, account_id=account_id, address=address))
     if code is codes.operators.MAILED_RECENTLY:
-        if invitation.offered_at is None or address != invitation.address_folded:
-            return False
-        return invitation.offered_at > now - timedelta(hours=COOL_DOWN_HOURS)
+        return resendable_from(invitation, address, now=now) is not None
     return code is not codes.operators.ALREADY_PENDING
+
+
+def resendable_from(invitation: Invitation, address: str, *, now: datetime) -> datetime | None:
+    """When a mail may go to this folded address again after the invitation's own last one; None if
+    that is no obstacle.
+    """
+    offered_at = invitation.offered_at
+    if offered_at is None or address != invitation.address_folded or _never_taken(invitation):
+        return None
+    until = offered_at + timedelta(hours=COOL_DOWN_HOURS)
+    return until if until > now else None
+
+
+def _never_taken(invitation: Invitation) -> bool:
+    """Whether the relay has definitely not taken its message."""
+    is_refused = invitation.reason in DEFINITE_REFUSALS and invitation.losses == 0
+    return invitation.state is InvitationState.FAILED and is_refused
+
+
+def mark_unproven(tx: Tx, reach: Reach, invitation_id: int, address: str) -> None:
+    """Send no resend to this address of the member, which support entered without proof, until a
+    caller vouches for it or the member has another address. Raises NotFound.
+    """
+    invitation = queries.find_invitation(tx, reach, invitation_id, lock=True)
+    resends.set_unproven(tx, invitation.id, fold_email(address))
 
 
 def count_failed(tx: Tx, asked: FailedSince) -> int:
@@ -163,6 +198,8 @@ def _resend(
             is_erased = not invitation.address
             code = codes.operators.ERASED if is_erased else codes.operators.NO_ADDRESS
             refusals[invitation.id] = code
+        elif address == invitation.unproven_folded:
+            refusals[invitation.id] = codes.operators.ADDRESS_UNPROVEN
         elif (invitation.account_id, address) in blocked:
             refusals[invitation.id] = codes.operators.SUPPRESSED
         elif address in queued:

@@ -16,6 +16,7 @@ from frontdesk.invitations.delivery import forecast
 from frontdesk.invitations.disclosure import as_shown
 from frontdesk.invitations.enqueue import decide_invitation, find_invitation_context
 from frontdesk.invitations.model import (
+    IN_LINE,
     Delivery,
     DeliveryForecast,
     DeliveryReport,
@@ -26,6 +27,7 @@ from frontdesk.invitations.model import (
     Suppression,
     SuppressionReason,
 )
+from frontdesk.invitations.resend import resendable_from
 from frontdesk.invitations.store import queries, suppressions
 from frontdesk.plans import get_plan
 from frontdesk.reach import Reach
@@ -75,7 +77,9 @@ class WhyNoMail:
     or the reason for none; `sentence` says it without the words of any door.
 
     `invitation`: None if the member was never invited. `reports`: about its present message.
-    `suppression`: what keeps mail from the address. Of one that waits: `due_at`, when it is tried
+    `suppression`: what keeps mail from the address: of an invitation in line its own, else the
+    member's present one. `resendable_from`: when a mail may go there again, None if it may now. Of
+    one that waits: `due_at`, when it is tried
     next; `leaves_by`, when it leaves at the latest while a worker runs, None if 1,000 and more wait
     with it; `hold`; and the mails of
     this hour, `used` of `limit`.
@@ -90,6 +94,7 @@ class WhyNoMail:
     due_at: datetime | None = None
     leaves_by: datetime | None = None
     hold: HoldReason | None = None
+    resendable_from: datetime | None = None
     used: int | None = None
     limit: int | None = None
 
@@ -103,7 +108,7 @@ def why_no_mail(
     if not reach.covers(member.account_id):
         raise NotFound("eligible member")
     stored = next(iter(queries.find_of_members(tx, [member.id])), None)
-    address = (stored and stored.address_folded) or member.email_folded or ""
+    address = _address_of(stored, member)
     suppression = _hardest(
         suppressions.find_blocking(tx, reach, account_id=member.account_id, address=address)
     )
@@ -111,11 +116,19 @@ def why_no_mail(
         return _not_invited(tx, member, address, suppression)
     own = as_shown(tx, reach, stored)
     if own.state is not InvitationState.PENDING:
-        return _settled(tx, own, member, suppression)
+        why = _settled(tx, own, member, suppression)
+        return replace(why, resendable_from=resendable_from(own, address, now=now))
     why = _first_obstacle(tx, own, member, suppression, has_relay=has_relay, now=now)
     if why.reason == codes.mail.WORKER and stored.reason is not own.reason:
         return _because(codes.mail.WAITING, own, suppression, MailRemedy.WAIT)
     return why
+
+
+def _address_of(stored: Invitation | None, member: MailedMember) -> str:
+    """The address that a mail to the member goes to, or would go to."""
+    goes_to = stored.address_folded if stored is not None and stored.state in IN_LINE else None
+    last = stored.address_folded if stored is not None else None
+    return goes_to or member.email_folded or last or ""
 
 
 def _hardest(found: Collection[Suppression]) -> Suppression | None:
@@ -133,6 +146,8 @@ def _because(
 def _settled(
     tx: Tx, own: Invitation, member: MailedMember, suppression: Suppression | None
 ) -> WhyNoMail:
+    if _is_unproven(own, member):
+        return _because(codes.mail.UNPROVEN, own, suppression, MailRemedy.PROVE_ADDRESS)
     is_blocked = suppression is not None and own.state is InvitationState.FAILED
     step = InvitationStep.SUPPRESSED if is_blocked else own.reason
     remedies = _REMEDIES.get(own.state, ()) if step is None else _remedies_after(step, own.state)
@@ -146,6 +161,12 @@ def _settled(
         reports=queries.find_reports(tx, [own.message_id or ""]),
         suppression=suppression,
     )
+
+
+def _is_unproven(own: Invitation, member: MailedMember) -> bool:
+    """Whether support entered the member's present address without proof."""
+    is_flagged = own.unproven_folded is not None and own.unproven_folded == member.email_folded
+    return is_flagged and member.gone is None and own.state not in IN_LINE
 
 
 def _remedies_after(step: InvitationStep, state: InvitationState) -> tuple[MailRemedy, ...]:

@@ -92,6 +92,7 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
     ),
     "known_browsers": _columns(id=["user_id"], proof=["secret_hash"], time=["seen_at"]),
     "client_secrets_seen": _columns(id=["api_client_id", "user_id"], time=["seen_at"]),
+    "used_forms": _columns(id=["user_id"], proof=["number_hash"], time=["used_at"]),
     "provider_groups": _columns(
         id=["id"], account=["external_id", "name"], time=["created_at", "fed_at"]
     ),
@@ -114,7 +115,10 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
         time=["changed_at"],
     ),
     "disclosures": _columns(
-        id=["id", "member_id", "session_id"], fact=["kind"], reference=["actor"], time=["at"]
+        id=["id", "member_id", "session_id"],
+        fact=["kind", "field", "answer"],
+        reference=["actor"],
+        time=["at"],
     ),
     "opened_names": _columns(id=["id", "file_id", "session_id"], reference=["actor"], time=["at"]),
     "people_searches": _columns(
@@ -141,7 +145,7 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
     ),
     "invitations": _columns(
         id=["id", "account_id", "plan_id", "member_id", "message_id"],
-        person=["address", "address_folded", "relay_words", "mailbox_digest"],
+        person=["address", "address_folded", "relay_words", "mailbox_digest", "unproven_folded"],
         fact=["kind", "delivery", "state", "epoch", "attempts", "losses", "reason", "relay_code"],
         time=["created_at", "updated_at", "due_at", "offered_at", "settled_at", "mailbox_at"],
     ),
@@ -195,6 +199,7 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
             "approved",
             "size_bytes",
             "rows_total",
+            "rows_checked",
             "rows_done",
             "chunks_done",
             "members_before",

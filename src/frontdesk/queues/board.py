@@ -5,15 +5,15 @@ A board is computed once for all its viewers in a process and shared for 5 s, a 
 processes share.
 """
 
-import threading
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from frontdesk.clock import Clock
 from frontdesk.db import Database, Tx
+from frontdesk.db.shared_values import SharedValues
 from frontdesk.plans import get_plan, list_plans
 from frontdesk.plans.model import Plan, ProviderGroup
 from frontdesk.queues.model import EstimateAccuracy, PlanQueue, QueueInfo, measure_accuracy
@@ -28,7 +28,6 @@ STEP = timedelta(minutes=5)
 STEPS = DAY // STEP
 BOARD_TIME = timedelta(seconds=5)
 DAY_TIME = timedelta(seconds=60)
-MOST_KEPT = 200  # boards and days in a process; a day has up to 125 kB
 
 
 class PlanBoard(NamedTuple):
@@ -158,31 +157,21 @@ def _by_step(
         )
 
 
-@dataclass(slots=True)
-class _Shared:
-    """A value that viewers share, and the lock of the viewer that renews it."""
-
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    value: Any = None
-    read_at: datetime | None = None
-
-
 class QueueBoards:
     """Boards and days, each computed once for all viewers of a process. From any thread."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, values: SharedValues) -> None:
         self._clock = clock
-        self._lock = threading.Lock()
-        self._shared: dict[Hashable, _Shared] = {}
+        self._values = values
 
     def in_memory(self, reach: Reach) -> QueueBoard | None:
         """The board of this reach if it is at most 5 s old. Never waits."""
-        board: QueueBoard | None = self._in_memory(reach, BOARD_TIME)
+        board: QueueBoard | None = self._values.in_memory(_board_key(reach), BOARD_TIME)
         return board
 
     def day_in_memory(self, reach: Reach, plan_id: int) -> PlanDay | None:
         """The day of the plan if it is at most 60 s old. Never waits."""
-        day: PlanDay | None = self._in_memory((reach, plan_id), DAY_TIME)
+        day: PlanDay | None = self._values.in_memory(_day_key(reach, plan_id), DAY_TIME)
         return day
 
     def read(self, db: Database, reach: Reach) -> QueueBoard:
@@ -190,55 +179,25 @@ class QueueBoards:
         then the last one. Raises Unavailable.
         """
 
-        def compute(tx: Tx) -> QueueBoard:
-            return read_board(tx, reach, self._clock())
+        def compute() -> QueueBoard:
+            return db.ask(lambda tx: read_board(tx, reach, self._clock()))
 
-        board: QueueBoard = self._get(db, reach, BOARD_TIME, compute)
+        board: QueueBoard = self._values.get(_board_key(reach), BOARD_TIME, compute)
         return board
 
     def read_day(self, db: Database, reach: Reach, plan_id: int) -> PlanDay:
         """The day of the plan, at most 60 s old, as `read`. Raises NotFound, Unavailable."""
 
-        def compute(tx: Tx) -> PlanDay:
-            return read_day(tx, reach, plan_id, self._clock())
+        def compute() -> PlanDay:
+            return db.ask(lambda tx: read_day(tx, reach, plan_id, self._clock()))
 
-        day: PlanDay = self._get(db, (reach, plan_id), DAY_TIME, compute)
+        day: PlanDay = self._values.get(_day_key(reach, plan_id), DAY_TIME, compute)
         return day
 
-    def _in_memory(self, key: Hashable, most_age: timedelta) -> Any:
-        shared = self._shared.get(key)
-        if shared is None or not _is_recent(shared, self._clock(), most_age):
-            return None
-        return shared.value
 
-    def _get(
-        self, db: Database, key: Hashable, most_age: timedelta, compute: Callable[[Tx], Any]
-    ) -> Any:
-        shared = self._of(key)
-        if _is_recent(shared, self._clock(), most_age):
-            return shared.value
-        # The first viewers wait for the value; later ones take the last while one renews it.
-        is_mine = shared.lock.acquire(blocking=shared.read_at is None)
-        if not is_mine:
-            return shared.value
-        try:
-            if not _is_recent(shared, self._clock(), most_age):
-                shared.value = db.ask(compute)
-                shared.read_at = self._clock()
-            return shared.value
-        finally:
-            shared.lock.release()
-
-    def _of(self, key: Hashable) -> _Shared:
-        with self._lock:
-            shared = self._shared.get(key)
-            if shared is None:
-                if len(self._shared) >= MOST_KEPT:
-                    del self._shared[next(iter(self._shared))]  # the oldest
-                shared = self._shared[key] = _Shared()
-            return shared
+def _board_key(reach: Reach) -> tuple[str, Reach]:
+    return ("board", reach)
 
 
-def _is_recent(shared: _Shared, now: datetime, most_age: timedelta) -> bool:
-    """False too when a clock that was set back makes it a value of the future."""
-    return shared.read_at is not None and timedelta(0) <= now - shared.read_at < most_age
+def _day_key(reach: Reach, plan_id: int) -> tuple[str, Reach, int]:
+    return ("day", reach, plan_id)

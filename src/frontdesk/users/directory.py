@@ -16,6 +16,11 @@ from frontdesk.users.names import read_name
 from frontdesk.users.roles import check_roles
 from frontdesk.users.trail import record, record_own
 
+PAGE = 50
+MOST_HERE = 2000  # users of an account, and of the installation
+# Who looks after the users of a home: nobody gives up the own role of these.
+_MANAGERS = (Role.ADMIN, Role.OPERATOR)
+
 
 def get_user(tx: Tx, reach: Reach, user_id: int) -> User:
     """The user, also an ended one. Raises NotFound, also for a user outside the reach. A user of
@@ -30,6 +35,44 @@ def get_user(tx: Tx, reach: Reach, user_id: int) -> User:
 def list_users(tx: Tx, reach: Reach, *, with_ended: bool = False) -> list[User]:
     """The users of the account within reach, by e-mail; with EVERY all users."""
     return store.list_users(tx, reach, with_ended=with_ended)
+
+
+def list_home_users(tx: Tx, reach: Reach) -> list[User]:
+    """The users of the account within reach, ended ones too; with EVERY those of the installation
+    only.
+    """
+    return store.list_home_users(tx, reach)
+
+
+def count_by_account(tx: Tx, account_ids: Collection[int], *, most: int) -> dict[int, int]:
+    """How many users of each account have not ended, `most` at most."""
+    return store.count_by_account(tx, account_ids, most=most)
+
+
+def list_home(
+    tx: Tx, account_id: int | None, *, after_id: int = 0, limit: int = PAGE
+) -> list[User]:
+    """A page of the users of one home who have not ended, by id: those of the account, or with None
+    those of the installation.
+    """
+    return store.list_home(tx, account_id, after_id=after_id, limit=limit)
+
+
+def list_here_since(tx: Tx, account_id: int, since: datetime) -> list[User]:
+    """The users of the account and those of the installation, ended ones too, who signed in since
+    then: MOST_HERE of them at most.
+    """
+    return store.list_here_since(tx, account_id, since, limit=MOST_HERE)
+
+
+def get_of_home(tx: Tx, account_id: int | None, user_id: int) -> User:
+    """The user of this home, also an ended one. Raises NotFound, also for a user of another home: an
+    operator looks after users of an account at the command line only.
+    """
+    found = store.find_credentials(tx, user_id)
+    if found is None or found.user.account_id != account_id:
+        raise NotFound("user")
+    return found.user
 
 
 def find_users(tx: Tx, user_ids: Collection[int]) -> dict[int, User]:
@@ -53,9 +96,12 @@ def change_roles(
     named_accounts: Collection[int] | None = None,
 ) -> User:
     """Give the user exactly these roles; one that stays keeps its time. The user's sessions end.
-    Raises NotFound; Invalid for roles that don't fit.
+    Raises NotFound; Invalid for roles that don't fit; Conflict (`own_user`) for one's own role admin
+    or operator: so whoever takes these roles away keeps one.
     """
     user = _locked(tx, reach, user_id)
+    if any(role in user.roles and role not in roles for role in _MANAGERS):
+        refuse_own(user, requester, "Another user has to take this role from you.")
     check_roles(tx, user.account_id, roles, named_accounts)
     times = {role: user.roles.get(role, requester.now) for role in roles}
     named = None if named_accounts is None else sorted(named_accounts)
@@ -77,7 +123,7 @@ def end_user(tx: Tx, reach: Reach, user_id: int, requester: Requester) -> EndedU
     changes = dict.fromkeys(("password_hash", "factor_salt", "offered_salt", "factor_step"))
     store.change_user(tx, user_id, state=UserState.ENDED, ended_at=requester.now, **changes)
     store.forget_user(tx, user_id)
-    seen = tuple(store.clients_seen(tx, user_id))
+    seen = clients_seen(tx, user_id)
     record(tx, requester, "user.ended", user, client_ids=list(seen))
     return EndedUser(get_user(tx, reach, user_id), seen)
 
@@ -104,6 +150,13 @@ def change_own(
         raise Invalid([Fault("time_zone", codes.operators.UNKNOWN_TIME_ZONE, rule)])
     store.change_user(tx, user.id, name=read_name(name), time_zone=time_zone)
     record_own(tx, requester, "user.changed", user)
+
+
+def clients_seen(tx: Tx, user_id: int) -> tuple[str, ...]:
+    """The public ids of the clients whose secret the user was shown, and that still have a secret of
+    that time or before: roll those when the user ends.
+    """
+    return tuple(store.clients_seen(tx, user_id))
 
 
 def note_secret_seen(tx: Tx, user_id: int, client_id: str, *, now: datetime) -> None:

@@ -77,6 +77,23 @@ def list_invitations(tx: Tx, reach: Reach, *, now: datetime) -> list[UserInvitat
     return store.list_invitations(tx, reach, now=now)
 
 
+def list_invitations_of_home(
+    tx: Tx, account_id: int | None, *, now: datetime, before_id: int, limit: int
+) -> list[UserInvitation]:
+    """A page of the invitations into one home that wait to be used, before an id, the newest first:
+    into the account, or with None into the installation.
+    """
+    return store.list_invitations_of_home(tx, account_id, now=now, before_id=before_id, limit=limit)
+
+
+def get_of_home(tx: Tx, account_id: int | None, invitation_id: int) -> UserInvitation:
+    """The invitation into this home: the account, or with None the installation. Raises NotFound."""
+    found = store.get_invitation(tx, invitation_id)
+    if found is None or found.new.account_id != account_id:
+        raise NotFound("user invitation")
+    return found
+
+
 def withdraw_invitation(tx: Tx, reach: Reach, invitation_id: int, requester: Requester) -> None:
     """End an invitation. Raises NotFound."""
     found = store.get_invitation(tx, invitation_id)

@@ -6,14 +6,26 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import RowMapping, Text, bindparam, cast, delete, func, insert, select, text, update
+from sqlalchemy import (
+    RowMapping,
+    Text,
+    bindparam,
+    cast,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    text,
+    update,
+)
 
 from frontdesk.access.model import AccountState
-from frontdesk.access.tables import accounts, api_clients
+from frontdesk.access.tables import accounts, api_clients, client_secrets
 from frontdesk.db import Tx
 from frontdesk.db.lookups import Lookup
 from frontdesk.db.schema import Json
-from frontdesk.db.sets import SameKey
+from frontdesk.db.sets import SameKey, count_by_key
 from frontdesk.reach import Reach
 from frontdesk.text import stored_time
 from frontdesk.users.model import NewUser, Role, Session, User, UserInvitation, UserState
@@ -24,6 +36,7 @@ from frontdesk.users.tables import (
     recovery_codes,
     sessions,
     sign_in_attempts,
+    used_forms,
     user_invitations,
     users,
 )
@@ -191,9 +204,39 @@ def list_users(tx: Tx, reach: Reach, *, with_ended: bool) -> list[User]:
     return [_credentials(row).user for row in tx.execute(query).mappings()]
 
 
+def list_home_users(tx: Tx, reach: Reach) -> list[User]:
+    """The users of the account within reach, with EVERY those of the installation; by e-mail."""
+    query = _CREDENTIALS.where(_u.account_id == reach.account_id).order_by(_u.email, _u.id)
+    return [_credentials(row).user for row in tx.execute(query).mappings()]
+
+
+def list_home(tx: Tx, account_id: int | None, *, after_id: int, limit: int) -> list[User]:
+    """The users of one home who have not ended, by id: those of the account, or with None those of
+    the installation.
+    """
+    mine = (_u.account_id == account_id) & (_u.id > after_id)
+    query = _CREDENTIALS.where(mine, _IS_ACTIVE).order_by(_u.id).limit(limit)
+    return [_credentials(row).user for row in tx.execute(query).mappings()]
+
+
+def list_here_since(tx: Tx, account_id: int, since: datetime, *, limit: int) -> list[User]:
+    """The users of the account and of the installation, ended ones too, who signed in since then; by
+    id.
+    """
+    is_home = or_(_u.account_id == account_id, _u.account_id.is_(None))
+    query = _CREDENTIALS.where(is_home, _u.last_signed_in_at >= since).order_by(_u.id).limit(limit)
+    return [_credentials(row).user for row in tx.execute(query).mappings()]
+
+
 def find_users(tx: Tx, user_ids: Collection[int]) -> list[User]:
     query = _CREDENTIALS.where(_u.id.in_(sorted(user_ids)))
     return [_credentials(row).user for row in tx.execute(query).mappings()]
+
+
+def count_by_account(tx: Tx, account_ids: Collection[int], *, most: int) -> dict[int, int]:
+    """How many users of each account have not ended, `most` at most."""
+    rows = "FROM users WHERE account_id = :key AND state = 'active'"
+    return count_by_key(tx, rows, account_ids, most=most)
 
 
 def count_users(tx: Tx, account_id: int | None) -> int:
@@ -274,6 +317,17 @@ def list_invitations(tx: Tx, reach: Reach, *, now: datetime) -> list[UserInvitat
     query = select(user_invitations).where(columns.expires_at > now).order_by(columns.id.desc())
     if reach.account_id is not None:
         query = query.where(columns.account_id == reach.account_id)
+    return [_invitation(row) for row in tx.execute(query).mappings()]
+
+
+def list_invitations_of_home(
+    tx: Tx, account_id: int | None, *, now: datetime, before_id: int, limit: int
+) -> list[UserInvitation]:
+    """Those into one home that can be used, before an id; the newest first."""
+    columns = user_invitations.c
+    mine = (columns.account_id == account_id) & (columns.id < before_id)
+    query = select(user_invitations).where(mine, columns.expires_at > now)
+    query = query.order_by(columns.id.desc()).limit(limit)
     return [_invitation(row) for row in tx.execute(query).mappings()]
 
 
@@ -453,10 +507,23 @@ def renew_browser(
 
 
 def forget_user(tx: Tx, user_id: int) -> None:
-    """Delete what lets the user in: sessions, sign-ins, browsers, recovery codes, a reset."""
+    """Delete what lets the user in: sessions, sign-ins, browsers, recovery codes, a reset; and which
+    forms have shown a secret.
+    """
     delete_sessions(tx, user_id)
-    for table in (known_browsers, recovery_codes, password_resets):
+    for table in (known_browsers, recovery_codes, password_resets, used_forms):
         tx.execute(delete(table).where(table.c.user_id == user_id))
+
+
+def use_form(tx: Tx, user_id: int, number_hash: bytes, now: datetime) -> bool:
+    """Note that the form has shown a secret; False if it had already. The user's row is locked."""
+    columns = used_forms.c
+    mine = (columns.user_id == user_id) & (columns.number_hash == number_hash)
+    if tx.execute(select(columns.user_id).where(mine)).first() is not None:
+        return False
+    row = {"user_id": user_id, "number_hash": number_hash, "used_at": now}
+    tx.execute(insert(used_forms).values(row))
+    return True
 
 
 def note_secret_seen(tx: Tx, user_id: int, client: int, now: datetime) -> None:
@@ -468,12 +535,21 @@ def note_secret_seen(tx: Tx, user_id: int, client: int, now: datetime) -> None:
 
 
 def clients_seen(tx: Tx, user_id: int) -> list[str]:
-    """The public ids of the clients, not revoked yet, whose secret the user was shown."""
+    """The public ids of the clients whose secret the user was shown, and that still have a secret of
+    that time or before.
+    """
+    known = select(client_secrets.c.id).where(
+        SameKey(client_secrets.c.api_client_id, client_secrets_seen.c.api_client_id),
+        client_secrets.c.revoked_at.is_(None),
+        client_secrets.c.created_at <= client_secrets_seen.c.seen_at,
+    )
     query = (
         select(api_clients.c.client_id)
         .select_from(client_secrets_seen)
         .join(api_clients, SameKey(api_clients.c.id, client_secrets_seen.c.api_client_id))
-        .where(client_secrets_seen.c.user_id == user_id, api_clients.c.revoked_at.is_(None))
+        .where(
+            client_secrets_seen.c.user_id == user_id, known.correlate(client_secrets_seen).exists()
+        )
     )
     return list(tx.execute(query.order_by(api_clients.c.id)).scalars())
 
@@ -486,7 +562,8 @@ def users_who_saw(tx: Tx, client: int) -> dict[int, datetime]:
 
 def delete_expired(tx: Tx, before: datetime, *, unseen_since: datetime) -> int:
     """Delete what has expired before a time, 1000 rows of a kind at most: invitations, resets,
-    sign-ins, sessions; and browsers that have signed no one in since another time.
+    sign-ins, sessions; and before another time browsers that have signed no one in since, and the
+    numbers of forms.
     """
     ends = (
         (user_invitations.c.id, user_invitations.c.expires_at, before),
@@ -494,6 +571,7 @@ def delete_expired(tx: Tx, before: datetime, *, unseen_since: datetime) -> int:
         (sign_in_attempts.c.secret_hash, sign_in_attempts.c.expires_at, before),
         (sessions.c.id, sessions.c.ends_at, before),
         (known_browsers.c.secret_hash, known_browsers.c.seen_at, unseen_since),
+        (used_forms.c.number_hash, used_forms.c.used_at, unseen_since),
     )
     count = 0
     for row_key, end, limit in ends:

@@ -116,3 +116,13 @@ client_secrets_seen = Table(
     *required(UtcTime(), "seen_at"),
     Index("ix_client_secrets_seen_user_id", "user_id"),
 )
+
+# The forms of a user that have shown a secret: each shows one once (once.py).
+used_forms = Table(
+    "used_forms",
+    metadata,
+    *key(Id, "user_id", to="users.id"),
+    *key(LargeBinary(32), "number_hash"),
+    *required(UtcTime(), "used_at"),
+    Index("ix_used_forms_used_at", "used_at"),
+)

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from markupsafe import Markup
 
+from frontdesk.text import visible
 from frontdesk.web.response import NO_STORE, Header, Response
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
+LONGEST_STATED = 60  # letters of a text of a customer
+STATED_END = 16  # of a longer one, at its end: what a file's name says last is what it is
 HTML = b"text/html; charset=utf-8"
 
 
@@ -24,7 +27,7 @@ def _templates(package: str) -> "Environment":
     # a process that shows no page does without its 2 MiB
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
-    return Environment(
+    made = Environment(
         loader=ChoiceLoader(
             [PackageLoader(package, "pages"), PackageLoader("frontdesk.web", "pages")]
         ),
@@ -34,6 +37,21 @@ def _templates(package: str) -> "Environment":
         lstrip_blocks=True,
         auto_reload=False,
     )
+    made.filters["stated"] = stated
+    return made
+
+
+def stated(text: str, most: int = LONGEST_STATED) -> Markup:
+    """A text that a customer has chosen, such as a file's name or a plan's: isolated from the words
+    around it, with visible characters only. Of one with more than `most` letters the beginning and
+    the end are shown, and the whole as its title.
+    """
+    whole = visible(text)
+    if len(whole) <= most:
+        return Markup("<bdi>{}</bdi>").format(whole)
+    begin = whole[: most - STATED_END - 1].rstrip()
+    clipped = f"{begin}…{whole[-STATED_END:]}"
+    return Markup('<bdi title="{}">{}</bdi>').format(whole, clipped)
 
 
 def page_template(package: str, name: str) -> "Template":

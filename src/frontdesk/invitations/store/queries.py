@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import case, func, insert, or_, select, text
 
 from frontdesk.db import Tx, sets
-from frontdesk.db.sets import SameKey
+from frontdesk.db.sets import SameKey, count_by_key
 from frontdesk.errors import NotFound
 from frontdesk.invitations import model
 from frontdesk.invitations.tables import (
@@ -181,3 +181,9 @@ def count_pending(
 def count_by_state(tx: Tx) -> dict[str, int]:
     query = select(invitations.c.state, func.count()).group_by(invitations.c.state)
     return {str(state): int(count) for state, count in tx.execute(query)}
+
+
+def count_pending_by_account(tx: Tx, account_ids: Collection[int], *, most: int) -> dict[int, int]:
+    """How many invitations of each account wait, `most` at most."""
+    rows = "FROM invitations WHERE account_id = :key AND state = 'pending'"
+    return count_by_key(tx, rows, account_ids, most=most)

@@ -15,9 +15,7 @@ from frontdesk.text import fold_email, keyed_hash
 _i = invitations.c
 # The relay has definitely not taken these, whatever it was offered.
 _NEVER_TAKEN = and_(
-    _i.state == model.InvitationState.FAILED,
-    _i.reason.in_((model.InvitationStep.REFUSED, model.InvitationStep.TOO_MANY_ATTEMPTS)),
-    _i.losses == 0,
+    _i.state == model.InvitationState.FAILED, _i.reason.in_(model.DEFINITE_REFUSALS), _i.losses == 0
 )
 
 
@@ -65,6 +63,13 @@ def find_offered(tx: Tx, addresses: Collection[str], *, since: datetime) -> set[
 def _among(tx: Tx, addresses: Collection[str], condition: ColumnElement[bool]) -> set[str]:
     query = select(_i.address_folded).where(condition, _i.address_folded.in_(sorted(addresses)))
     return {str(address) for address in tx.execute(query).scalars()}
+
+
+def set_unproven(tx: Tx, invitation_id: int, address_folded: str | None) -> None:
+    """The address that no resend may go to; None: any."""
+    tx.execute(
+        update(invitations).where(_i.id == invitation_id).values(unproven_folded=address_folded)
+    )
 
 
 def readdress(tx: Tx, addresses: Mapping[int, str]) -> None:

@@ -1,0 +1,181 @@
+"""How long does each page of the console take at the size of a large installation?
+
+One account has all members, files and entries of the trail; a file has so many rows of its own, another
+is held for those who would lose access. Each page is asked for by a user whose role shows most, over
+HTTP in this process, without a network; a form's time includes the page that it leads to. The plans of
+the database follow statistics. KB: the page as it comes, with style, without script and icon.
+"""
+
+import argparse
+import io
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.progress import Progress
+from starlette.testclient import TestClient
+
+from bench.files import hand_in, write_members
+from bench.harness import Bench, Installation, Option, Row, chosen, databases
+from frontdesk.app import App
+from frontdesk.audit import Requester
+from frontdesk.clock import system_clock
+from frontdesk.config import Uniqueness, read_config
+from frontdesk.console.cookies import SESSION, cookie_name
+from frontdesk.db import open_database
+from frontdesk.files.claims import RunOptions
+from frontdesk.files.run import run_next
+from frontdesk.installation import build_asgi
+from frontdesk.users.demo import create_demo_user
+from frontdesk.users.model import ACCOUNT_ROLES, NewUser, Role, Visitor
+from frontdesk.users.sessions import open_session
+from frontdesk.web.telemetry import Telemetry
+from tests.console.browsing import Browser
+from tests.population import analyze, copy_files, copy_members, fill_trail, spread_birth_dates
+
+HELD_FOR = 200  # people who would lose access
+
+
+class Places(NamedTuple):
+    """What the addresses of the pages name."""
+
+    account: str
+    plan: int
+    file: int
+    held: int
+    last_name: str  # of the member whose record the others copy
+
+
+class Page(NamedTuple):
+    """`form`: the fields of a form that this page has, which is sent then."""
+
+    name: str
+    role: Role
+    path: str
+    form: tuple[str, dict[str, str]] | None = None
+
+
+_BORN = {"dob": "1975-03-04", "last_name": "{last_name}", "first_name": ""}
+_CHECK = {"field": "zipcode", "text": "12345"}
+PAGES = (
+    Page("files", Role.EDITOR, "{account}/files"),
+    Page("files of a plan", Role.EDITOR, "{account}/files?plan={plan}"),
+    Page("done files", Role.EDITOR, "{account}/files?state=done"),
+    Page("a file", Role.EDITOR, "{account}/files/{file}"),
+    Page("rows of a file", Role.EDITOR, "{account}/files/{file}/rows?show=created"),
+    Page("a held file", Role.APPROVER, "{account}/files/{held}"),
+    Page("who loses access", Role.APPROVER, "{account}/files/{held}/rows?show=would_end"),
+    Page("undo of a file", Role.EDITOR, "{account}/files/{file}/undo"),
+    Page("people by birth date", Role.EDITOR, "{account}/people", ("{account}/people", _BORN)),
+    Page(
+        "people by identifier",
+        Role.EDITOR,
+        "{account}/people",
+        ("{account}/people", {"external_id": "AB 00000500"}),
+    ),
+    Page("a person", Role.EDITOR, "{account}/people/500"),
+    Page("a check", Role.SUPPORT, "{account}/people/500", ("{account}/people/500/check", _CHECK)),
+    Page("now", Role.VIEWER, "{account}/now"),
+    Page("a plan's day", Role.VIEWER, "{account}/now/{plan}"),
+    Page("own settings", Role.VIEWER, "/console/me"),
+)
+
+
+def run(options: argparse.Namespace, progress: Progress) -> Iterator[Row]:
+    for name in chosen(options):
+        with databases(name) as kind, kind.installation() as installation:
+            progress.console.print(f"{name}: filling")
+            places = _fill(installation, options)
+            progress.console.print(f"{name}: asking for {len(PAGES)} pages")
+            with ExitStack() as stack:
+                config = read_config({"FRONTDESK_DATABASE_URL": installation.url})
+                app = App(config, open_database(config.database_url))
+                asgi = build_asgi(app, Telemetry(io.StringIO()))
+                http = stack.enter_context(TestClient(asgi, base_url="http://127.0.0.1:8000"))
+                for page in PAGES:
+                    cookie = _sign_in(installation, page.role)
+                    yield {"database": name} | _measure(http, page, places, cookie, options)
+
+
+def _fill(installation: Installation, options: argparse.Namespace) -> Places:
+    """The members, files and entries."""
+    db = installation.db
+    customer = installation.customer
+    gold, silver = customer.plan_ids[:2]
+    path = installation.folder / "members.csv"
+    file = _load(installation, gold, path, rows=options.rows)
+    copy_members(db, 1, numbers=range(options.rows, options.members))
+    spread_birth_dates(db)
+    copy_files(db, file, count=options.files)
+    _load(installation, silver, path, rows=HELD_FOR)
+    held = _load(installation, silver, path, rows=1, mode="full")
+    fill_trail(db, customer, entries=options.entries, until=system_clock())
+    analyze(db)
+    with db.read() as tx:
+        name = str(tx.exec_driver_sql("SELECT last_name FROM members WHERE id = 1").scalar_one())
+    return Places(f"/console/accounts/{customer.account_id}", gold, file, held, name)
+
+
+def _load(
+    installation: Installation, plan: int, path: Path, *, rows: int, mode: str = "change"
+) -> int:
+    """A file of new members that a worker has had; its id."""
+    write_members(path, rows)
+    file_id = hand_in(installation.db, plan, path, mode)
+    run_next(installation.db, system_clock, RunOptions(Uniqueness.SERVICE), only=file_id)
+    return file_id
+
+
+def _sign_in(installation: Installation, role: Role) -> str:
+    """The cookie of a user with the role and a fresh second factor."""
+    now = system_clock()
+    home = installation.customer.account_id if role in ACCOUNT_ROLES else None
+    new = NewUser(f"{role}-{time.time_ns()}@example.com", home, frozenset({role}))
+    user, _ = create_demo_user(installation.db, new, name="Ana Ruiz", now=now)
+    requester = Requester("bench", "request", now)
+    with installation.db.write() as tx:
+        visitor = Visitor("203.0.113.7", None, requester)
+        return open_session(tx, visitor, user, factor_at=now).secret
+
+
+def _measure(
+    http: TestClient, page: Page, places: Places, cookie: str, options: argparse.Namespace
+) -> dict[str, Any]:
+    """Raises RuntimeError for a page that is an error."""
+    browser = Browser(http)
+    config = read_config({})
+    http.cookies.clear()
+    http.cookies.set(cookie_name(config, SESSION), cookie)
+    known = places._asdict()
+    taken = []
+    for _ in range(options.times):
+        began = time.perf_counter()
+        browser.open(page.path.format(**known))
+        if page.form is not None:
+            began = time.perf_counter()
+            action, fields = page.form
+            filled = {name: text.format(**known) for name, text in fields.items()}
+            browser.send(action.format(**known), **filled)
+        taken.append((time.perf_counter() - began) * 1000)
+        if browser.status != 200:
+            raise RuntimeError(f"{page.name}: {browser.status} at {browser.path}")
+    return {
+        "page": page.name,
+        "median ms": statistics.median(taken),
+        "worst ms": max(taken),
+        "KB": round(len(browser.answer.content) / 1000, 1),
+    }
+
+
+BENCH = Bench(
+    __doc__,
+    run,
+    Option("members", 1_000_000, 2_000, "of the account"),
+    Option("files", 100_000, 500, "of the account"),
+    Option("entries", 10_000_000, 5_000, "of the trail"),
+    Option("rows", 100_000, 500, "of the file"),
+    Option("times", 9, 3, "that each page is asked for"),
+)

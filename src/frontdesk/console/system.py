@@ -1,0 +1,104 @@
+"""System: whether everything runs, what waits, and the accounts of the installation. For operators.
+
+All viewers of a process share what is read, for 5 s. A look writes nothing and asks no relay: that is
+a button.
+"""
+
+from datetime import timedelta
+
+from frontdesk.console import frame
+from frontdesk.console.door import Pages
+from frontdesk.console.live import show_live
+from frontdesk.console.system_words import SILENT_FEED, count_text, describe_parts
+from frontdesk.console.visit import Visit
+from frontdesk.db.checks import CheckFailure
+from frontdesk.system.problems import find_problems
+from frontdesk.system.state import SystemState, list_account_rows, read_system
+from frontdesk.users.model import Right
+from frontdesk.web.response import Response
+
+PAGES = Pages()
+
+_FRESH = timedelta(seconds=5)
+_STEP_SECONDS = 1.0  # for each step with the relay: the answer of a page comes within 10 s
+
+
+@PAGES.get("/console/system", for_=Right.SYSTEM)
+async def show_system(visit: Visit) -> Response:
+    """Show each part with its state, and what waits by account."""
+    state = await _read(visit)
+    as_of = frame.times_of(visit).clock_text(state.as_of)
+    return show_live(
+        visit,
+        "System",
+        "system/state.html",
+        as_of=as_of,
+        state=state,
+        parts_shown=describe_parts(state, has_relay=visit.app.config.sends_mail),
+        silent_feed=SILENT_FEED,
+        count=count_text,
+        checked=None,
+    )
+
+
+@PAGES.post("/console/system/check", for_=Right.SYSTEM)
+async def check(visit: Visit) -> Response:
+    """Look for every problem, as `frontdesk check` does: with a small write, and a conversation with
+    the relay. The answer stands in this page only.
+    """
+    app = visit.app
+
+    def find() -> list[CheckFailure]:
+        # The same for those who ask at once.
+        found: list[CheckFailure] = app.shared_values.get(
+            "problems",
+            _FRESH,
+            lambda: find_problems(app.db, app.config, step_seconds=_STEP_SECONDS).all,
+        )
+        return found
+
+    found = await app.read_much_in_thread(find)
+    state = await _read(visit)
+    return frame.show(
+        visit,
+        "System",
+        "system/state.html",
+        as_of=frame.times_of(visit).clock_text(state.as_of),
+        state=state,
+        parts_shown=describe_parts(state, has_relay=app.config.sends_mail),
+        silent_feed=SILENT_FEED,
+        count=count_text,
+        checked=sorted(found, key=lambda each: each.is_warning),
+    )
+
+
+async def _read(visit: Visit) -> SystemState:
+    app = visit.app
+    recent: SystemState | None = app.shared_values.in_memory("system", _FRESH)
+    if recent is not None:
+        return recent
+
+    def read() -> SystemState:
+        state: SystemState = app.shared_values.get(
+            "system", _FRESH, lambda: read_system(app.db, app.config, app.clock())
+        )
+        return state
+
+    return await app.read_much_in_thread(read)
+
+
+@PAGES.get("/console/system/accounts", for_=Right.SYSTEM)
+async def show_accounts(visit: Visit) -> Response:
+    """List the accounts: state, members, clients, users and waiting files."""
+    after_id = visit.number("after") or 0
+    page = await visit.app.ask_much(lambda tx: list_account_rows(tx, after_id=after_id))
+    path = "/console/system/accounts"
+    return frame.show(
+        visit,
+        "Accounts",
+        "system/accounts.html",
+        page=page,
+        count=count_text,
+        first_page=path if after_id else "",
+        next_page=f"{path}?after={page.after_id}" if page.after_id is not None else "",
+    )

@@ -1,0 +1,141 @@
+"""Trail: who did what, the newest first. An account's admin reads the own account's, an auditor every
+one. Each page that is read is an entry itself.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from frontdesk import access, codes
+from frontdesk.console import frame
+from frontdesk.console.actors import names_of
+from frontdesk.console.door import Pages
+from frontdesk.console.trail_words import Around, EntryWords, describe_entry
+from frontdesk.console.visit import Visit
+from frontdesk.db import Tx
+from frontdesk.disclosures.looks import LAST, EntriesAbout
+from frontdesk.disclosures.trail import (
+    read_trail,
+    read_trail_about_file,
+    read_trail_about_person,
+    read_trail_by_user,
+)
+from frontdesk.errors import Fault, Invalid
+from frontdesk.users.directory import list_home_users
+from frontdesk.users.model import Right, User
+from frontdesk.web.response import Response
+
+PAGES = Pages()
+
+_SUBJECTS = ("user", "person", "file")
+
+
+class Selection(NamedTuple):
+    """Whose entries the address asks for: at most one of the three, and the page."""
+
+    user: int | None
+    person: int | None
+    file: int | None
+    before_id: int
+
+    @property
+    def query(self) -> str:
+        """The selection without its page, for an address: "" or `user=12`."""
+        of = zip(_SUBJECTS, self[:3], strict=True)
+        return "".join(f"{name}={id_}" for name, id_ in of if id_ is not None)
+
+
+@PAGES.get("/console/accounts/{account_id}/trail", for_=Right.TRAIL)
+async def show_account(visit: Visit) -> Response:
+    """Show an account's entries: all, by one of its users, about a person, about a file."""
+    return await _page(visit, f"/console/accounts/{visit.account}/trail")
+
+
+@PAGES.get("/console/trail", for_=Right.TRAIL)
+async def show_installation(visit: Visit) -> Response:
+    """Show the entries of all accounts and of the installation, selected as those of an account."""
+    return await _page(visit, "/console/trail")
+
+
+async def _page(visit: Visit, path: str) -> Response:
+    selection = _read_selection(visit)
+
+    def read(tx: Tx) -> tuple[list[EntryWords], int | None, Sequence[User]]:
+        found = _entries(tx, visit, selection)
+        # Ended users too: what they did stays.
+        users = list_home_users(tx, visit.reach)
+        around = _around(tx, visit, path, users, found.entries)
+        return [describe_entry(entry, around) for entry in found.entries], found.before_id, users
+
+    rows, before_id, users = await visit.app.write(read)
+    query = selection.query
+    next_page = ""
+    if before_id is not None:
+        next_page = f"{path}?{query}&before={before_id}" if query else f"{path}?before={before_id}"
+    is_first = selection.before_id == LAST
+    first_page = "" if is_first else f"{path}?{query}" if query else path
+    return frame.show(
+        visit,
+        _title(selection),
+        "trail/list.html",
+        rows=rows,
+        users=users,
+        path=path,
+        selection=selection,
+        last=LAST,
+        first_page=first_page,
+        next_page=next_page,
+    )
+
+
+def _entries(tx: Tx, visit: Visit, selection: Selection) -> EntriesAbout:
+    who = visit.requester
+    reach = visit.reach
+    before_id = selection.before_id
+    if selection.user is not None:
+        return read_trail_by_user(tx, who, reach, selection.user, before_id=before_id)
+    if selection.person is not None:
+        return read_trail_about_person(tx, who, reach, selection.person, before_id=before_id)
+    if selection.file is not None:
+        return read_trail_about_file(tx, who, reach, selection.file, before_id=before_id)
+    return read_trail(tx, who, reach, before_id=before_id)
+
+
+def _around(
+    tx: Tx, visit: Visit, path: str, users: Collection[User], entries: Collection[Mapping[str, Any]]
+) -> Around:
+    actors = {str(entry["actor"]) for entry in entries}
+    own = {user.id for user in users}
+    is_of_all = visit.account_id is None
+    account_ids = {entry["account_id"] for entry in entries} - {None}
+    return Around(
+        path=path,
+        reader=visit.user,
+        names=names_of(tx, actors, visit.reach, visit.user),
+        shows_user=lambda user_id: is_of_all or user_id in own,
+        accounts=access.find_account_names(tx, account_ids) if is_of_all else {},
+    )
+
+
+def _read_selection(visit: Visit) -> Selection:
+    """The selection in the address. Raises Invalid."""
+    before_id = visit.number("before")
+    selection = Selection(
+        user=visit.number("user"),
+        person=visit.number("person"),
+        file=visit.number("file"),
+        before_id=LAST if before_id is None else before_id,
+    )
+    if len([id_ for id_ in selection[:3] if id_ is not None]) > 1:
+        rule = "choose a user, a person or a file"
+        raise Invalid([Fault("user", codes.faults.NOT_ALLOWED, rule)])
+    return selection
+
+
+def _title(selection: Selection) -> str:
+    if selection.user is not None:
+        return f"Trail of user {selection.user}"
+    if selection.person is not None:
+        return f"Who looked at person {selection.person}"
+    if selection.file is not None:
+        return f"Trail of file {selection.file}"
+    return "Trail"

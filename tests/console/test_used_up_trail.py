@@ -1,0 +1,87 @@
+"""An account whose audit trail is used up for the day: its pages are shown, what would be recorded is
+refused.
+"""
+
+import pytest
+
+from frontdesk.app import App
+from frontdesk.files.model import EligibilityFile
+from frontdesk.users.model import Role
+from tests.conftest import Api, SetClock
+from tests.console.browsing import Browser
+from tests.console.conftest import SignIn
+from tests.console.held import hold_file, path_of
+from tests.factories import Customer, member_body
+from tests.files.loading import Desk
+
+
+@pytest.fixture
+def held(desk: Desk) -> EligibilityFile:
+    return hold_file(desk)
+
+
+@pytest.fixture
+def member_id(api: Api, customer: Customer) -> int:
+    path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
+    return int(api.post(path, member_body(900)).json()["id"])
+
+
+def use_up(app: App, customer: Customer, clock: SetClock) -> None:
+    counter = app.usage
+    counter.postpone()
+    counter.without_trail = frozenset({customer.account_id})
+    counter._totals_of = clock().date().isoformat()
+
+
+def place_of(customer: Customer) -> str:
+    return f"/console/accounts/{customer.account_id}"
+
+
+def test_pages_that_record_nothing_are_shown_and_forms_refused(
+    sign_in: SignIn,
+    held: EligibilityFile,
+    member_id: int,
+    app: App,
+    customer: Customer,
+    clock: SetClock,
+) -> None:
+    browser = sign_in(Role.EDITOR)
+    place = place_of(customer)
+    use_up(app, customer, clock)
+    for path in ("files", "people", "now", f"files/{held.id}", f"people/{member_id}"):
+        assert browser.open(f"{place}/{path}").status == 200, path
+    assert browser.open(f"{path_of(held)}/rows?list=would_lose").status == 200
+    browser.open(path_of(held)).send(path_of(held) + "/cancel")
+    assert browser.status == 429
+    browser.open(f"{place}/people").send(f"{place}/people", external_id="E900")
+    assert browser.status == 429
+
+
+def open_record(browser: Browser, page: str) -> None:
+    browser.open(page)
+    browser.send(f"{page}/open", reason="complaint", case="4711")
+    assert (browser.status, "Open until" in browser.page) == (200, True), browser.page
+
+
+def test_a_look_at_an_open_record_is_refused(
+    sign_in: SignIn, member_id: int, app: App, customer: Customer, clock: SetClock
+) -> None:
+    browser = sign_in(Role.EDITOR)
+    page = f"{place_of(customer)}/people/{member_id}"
+    open_record(browser, page)
+    use_up(app, customer, clock)
+    assert browser.open(page).status == 429
+    clock.advance(16 * 60)
+    use_up(app, customer, clock)
+    assert browser.open(page).status == 200
+
+
+def test_a_page_with_names_is_refused(
+    sign_in: SignIn, held: EligibilityFile, app: App, customer: Customer, clock: SetClock
+) -> None:
+    browser = sign_in(Role.EDITOR)
+    rows = f"{path_of(held)}/rows?list=would_lose"
+    browser.open(rows).send(f"{path_of(held)}/names", reason="complaint", case="4711")
+    assert "are open to you" in browser.page, browser.page
+    use_up(app, customer, clock)
+    assert browser.open(rows).status == 429
