@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from frontdesk.access import find_account_names, find_client_names
 from frontdesk.app import App
-from frontdesk.audit import Requester, list_by_user
+from frontdesk.audit import AuditQuery, Requester, list_by_user, list_entries
 from frontdesk.cli.invitations import describe_mail
 from frontdesk.config import Uniqueness, read_config
 from frontdesk.db import open_database
@@ -279,6 +279,8 @@ class Installation:
             for file in find_files(tx, FileFilter(own, 1)):
                 read_trail_about_file(tx, user, own, file.id)
             assert list_by_user(tx, "user:1", before_id=LAST, limit=50)
+            for reach in (own, EVERY):
+                assert list_entries(tx, reach, AuditQuery(subject_id=member_id))
             assert list_account_rows(tx, size=1).after_id
             find_account_names(tx, {1})
             find_client_names(tx, own, {self.customer.client_id})
