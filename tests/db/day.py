@@ -115,7 +115,7 @@ from frontdesk.reach import EVERY, Reach
 from frontdesk.system.state import list_account_rows, read_system
 from frontdesk.text import wire_time
 from frontdesk.usage.request_costs import save as save_request_costs
-from frontdesk.users.directory import list_home_users, list_users
+from frontdesk.users.directory import list_home, list_users
 from frontdesk.web.telemetry import Telemetry
 from frontdesk.worker.background import SignOfLife
 from frontdesk.worker.delivery import policy_of
@@ -272,7 +272,7 @@ class Installation:
         with self.db.write() as tx:
             for reach in (own, EVERY):
                 assert read_trail(tx, user, reach).entries
-                list_home_users(tx, reach)
+                list_home(tx, reach.account_id, with_ended=True)
                 for user_id in [each.id for each in list_users(tx, reach)[:1]]:
                     read_trail_by_user(tx, user, reach, user_id)
             assert read_trail_about_person(tx, user, own, member_id).entries
