@@ -60,6 +60,8 @@ async def show_installation(visit: Visit) -> Response:
 
 async def _page(visit: Visit, path: str) -> Response:
     selection = _read_selection(visit)
+    if visit.account_id is not None:  # the page is an entry of the account
+        visit.app.refuse_used_up_trail(visit.account_id)
 
     def read(tx: Tx) -> tuple[list[EntryWords], int | None, Sequence[User]]:
         found = _entries(tx, visit, selection)
