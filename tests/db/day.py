@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from frontdesk.access import find_account_names, find_client_names
 from frontdesk.app import App
-from frontdesk.audit import Requester, list_by_user
+from frontdesk.audit import AuditQuery, Requester, list_by_user, list_entries
 from frontdesk.cli.invitations import describe_mail
 from frontdesk.config import Uniqueness, read_config
 from frontdesk.db import open_database
@@ -115,7 +115,7 @@ from frontdesk.reach import EVERY, Reach
 from frontdesk.system.state import list_account_rows, read_system
 from frontdesk.text import wire_time
 from frontdesk.usage.request_costs import save as save_request_costs
-from frontdesk.users.directory import list_home_users, list_users
+from frontdesk.users.directory import list_home, list_users
 from frontdesk.web.telemetry import Telemetry
 from frontdesk.worker.background import SignOfLife
 from frontdesk.worker.delivery import policy_of
@@ -272,13 +272,15 @@ class Installation:
         with self.db.write() as tx:
             for reach in (own, EVERY):
                 assert read_trail(tx, user, reach).entries
-                list_home_users(tx, reach)
+                list_home(tx, reach.account_id, with_ended=True)
                 for user_id in [each.id for each in list_users(tx, reach)[:1]]:
                     read_trail_by_user(tx, user, reach, user_id)
             assert read_trail_about_person(tx, user, own, member_id).entries
             for file in find_files(tx, FileFilter(own, 1)):
                 read_trail_about_file(tx, user, own, file.id)
             assert list_by_user(tx, "user:1", before_id=LAST, limit=50)
+            for reach in (own, EVERY):
+                assert list_entries(tx, reach, AuditQuery(subject_id=member_id))
             assert list_account_rows(tx, size=1).after_id
             find_account_names(tx, {1})
             find_client_names(tx, own, {self.customer.client_id})

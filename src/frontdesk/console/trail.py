@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from frontdesk import access, codes
+from frontdesk.audit.actions import Subject, subject_of
 from frontdesk.console import frame
 from frontdesk.console.actors import names_of
 from frontdesk.console.door import Pages
@@ -20,12 +21,13 @@ from frontdesk.disclosures.trail import (
     read_trail_by_user,
 )
 from frontdesk.errors import Fault, Invalid
-from frontdesk.users.directory import list_home_users
+from frontdesk.users.directory import find_users, list_home
 from frontdesk.users.model import Right, User
 from frontdesk.web.response import Response
 
 PAGES = Pages()
 
+MOST_USERS = 200  # to select from, the newest
 _SUBJECTS = ("user", "person", "file")
 
 
@@ -58,12 +60,14 @@ async def show_installation(visit: Visit) -> Response:
 
 async def _page(visit: Visit, path: str) -> Response:
     selection = _read_selection(visit)
+    if visit.account_id is not None:  # the page is an entry of the account
+        visit.app.refuse_used_up_trail(visit.account_id)
 
     def read(tx: Tx) -> tuple[list[EntryWords], int | None, Sequence[User]]:
         found = _entries(tx, visit, selection)
         # Ended users too: what they did stays.
-        users = list_home_users(tx, visit.reach)
-        around = _around(tx, visit, path, users, found.entries)
+        users = list_home(tx, visit.account_id, with_ended=True, limit=MOST_USERS)
+        around = _around(tx, visit, path, found.entries)
         return [describe_entry(entry, around) for entry in found.entries], found.before_id, users
 
     rows, before_id, users = await visit.app.write(read)
@@ -79,6 +83,7 @@ async def _page(visit: Visit, path: str) -> Response:
         "trail/list.html",
         rows=rows,
         users=users,
+        most_users=MOST_USERS,
         path=path,
         selection=selection,
         last=LAST,
@@ -101,10 +106,21 @@ def _entries(tx: Tx, visit: Visit, selection: TrailSelection) -> EntriesAbout:
 
 
 def _around(
-    tx: Tx, visit: Visit, path: str, users: Collection[User], entries: Collection[Mapping[str, Any]]
+    tx: Tx, visit: Visit, path: str, entries: Collection[Mapping[str, Any]]
 ) -> Around:
     actors = {str(entry["actor"]) for entry in entries}
-    own = {user.id for user in users}
+    numbers = (actor.removeprefix("user:") for actor in actors if actor.startswith("user:"))
+    named = {int(number) for number in numbers if number.isdecimal()}
+    named |= {
+        int(entry["subject_id"])
+        for entry in entries
+        if entry["subject_id"] is not None and subject_of(str(entry["action"])) is Subject.USER
+    }
+    own = {
+        user_id
+        for user_id, user in find_users(tx, named).items()
+        if visit.reach.covers(user.account_id)
+    }
     is_of_all = visit.account_id is None
     account_ids = {entry["account_id"] for entry in entries} - {None}
     return Around(
