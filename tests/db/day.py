@@ -83,13 +83,7 @@ from frontdesk.files.drafts import steps, unfinished_drafts
 from frontdesk.files.drafts.steps import DraftKey, DraftUpload, NewDraft
 from frontdesk.files.faults import group_faults
 from frontdesk.files.model import Draft, FileFilter, FileKey, FileState
-from frontdesk.files.overview import (
-    read_ended,
-    read_overview,
-    read_page,
-    read_view,
-    which_are_undone,
-)
+from frontdesk.files.overview import read_ended, read_overview, read_page, read_view, find_undos
 from frontdesk.files.report import ReportCursor, ReportFilter
 from frontdesk.files.report_rows import row_page
 from frontdesk.files.store import set_file_settings
@@ -430,7 +424,7 @@ class Installation:
             read_ended(tx, account_id, before_id=newest.id, now=now)
             read_page(tx, reach, state=FileState.DONE, plan_id=newest.plan_id)
             read_page(tx, reach, plan_id=newest.plan_id, before_id=newest.id)
-            which_are_undone(tx, [each.id for each in found.ended])
+            find_undos(tx, found.ended)
             view = read_view(tx, FileKey(newest.id, reach))
             wanted = ReportFilter(next(iter(view.file.counts)))
             rows, _ = row_page(tx, newest.id, wanted, after=ReportCursor(), size=25)

@@ -134,16 +134,29 @@ def title_of(file: EligibilityFile) -> str:
     return f"Undo {file.id}" if file.undoes_id is not None else f"File {file.id}"
 
 
-def state_words(file: EligibilityFile, *, is_undone: bool = False) -> StateWords:
-    """The state of the file in words."""
+def state_words(file: EligibilityFile, *, undone_by: EligibilityFile | None = None) -> StateWords:
+    """The state of the file in words; `undone_by` is the undo that has taken it back."""
     prefix = "Dry run: " if file.dry_run else ""
-    tone, words = _state_words(file, is_undone=is_undone)
+    tone, words = _done_words(file) if file.state is FileState.DONE else _state_words(file)
+    if undone_by is not None:
+        of_undo, taken_back = _taken_back(undone_by)
+        is_plain = file.state is FileState.DONE and undone_by.counts.keys() != {model.REFUSED}
+        tone, words = of_undo, taken_back if is_plain else f"{words}, and {taken_back}"
     return StateWords(tone, prefix + words if prefix else words[:1].upper() + words[1:])
 
 
-def _state_words(file: EligibilityFile, *, is_undone: bool) -> tuple[str, str]:
-    if file.state is FileState.DONE:
-        return _done_words(file, is_undone=is_undone)
+def _taken_back(undo: EligibilityFile) -> tuple[str, str]:
+    """What an undo that has ended has made of its file: rows that it refused are not taken back."""
+    refused = undo.counts.get(model.REFUSED, 0)
+    if not refused:
+        return "plain", "undone"
+    rows = f"{refused:,} of {undo.rows_total or refused:,} rows refused"
+    if undo.counts.keys() == {model.REFUSED}:
+        return "warn", f"its undo took nothing back: {rows}"
+    return "warn", f"undone in part: {rows}"
+
+
+def _state_words(file: EligibilityFile) -> tuple[str, str]:
     words = {
         FileState.RECEIVING: ("plain", "arriving"),
         FileState.WAITING: ("plain", _waiting_words(file)),
@@ -152,13 +165,10 @@ def _state_words(file: EligibilityFile, *, is_undone: bool) -> tuple[str, str]:
         FileState.FAILED: ("bad", "failed"),
         FileState.CANCELLED: ("plain", "cancelled"),
     }
-    tone, text = words[file.state]
-    return tone, f"{text}, and undone" if is_undone else text
+    return words[file.state]
 
 
-def _done_words(file: EligibilityFile, *, is_undone: bool) -> tuple[str, str]:
-    if is_undone:
-        return "plain", "undone"
+def _done_words(file: EligibilityFile) -> tuple[str, str]:
     if file.needs_approval:
         return "warn", f"it would be held: {held_for(file)}"
     refused = file.counts.get(model.REFUSED, 0)
