@@ -83,7 +83,7 @@ from frontdesk.files.drafts import steps, unfinished_drafts
 from frontdesk.files.drafts.steps import DraftKey, DraftUpload, NewDraft
 from frontdesk.files.faults import group_faults
 from frontdesk.files.model import Draft, FileFilter, FileKey, FileState
-from frontdesk.files.overview import read_ended, read_overview, read_page, read_view, find_undos
+from frontdesk.files.overview import find_undos, read_ended, read_overview, read_page, read_view
 from frontdesk.files.report import ReportCursor, ReportFilter
 from frontdesk.files.report_rows import row_page
 from frontdesk.files.store import set_file_settings
