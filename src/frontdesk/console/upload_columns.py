@@ -157,6 +157,7 @@ def _chosen(draft: Draft, typed: Mapping[str, str]) -> dict[str, Any]:
         suggestion,
         columns=choices.columns,
         answers=choices.answers,
+        year=draft.created_at.year,
         day_first=choices.day_first,
         base=base,
     )
