@@ -79,7 +79,7 @@ from frontdesk.events.delivery import Progress, save
 from frontdesk.files.actions import find_files, get_file
 from frontdesk.files.approvers import find_obstacle
 from frontdesk.files.claims import RunOptions
-from frontdesk.files.drafts import steps, unfinished_drafts
+from frontdesk.files.drafts import applied_file, steps, unfinished_drafts
 from frontdesk.files.drafts.steps import DraftKey, DraftUpload, NewDraft
 from frontdesk.files.faults import group_faults
 from frontdesk.files.model import Draft, FileFilter, FileKey, FileState
@@ -496,6 +496,7 @@ class Installation:
         assert len(self.db.ask(lambda tx: unfinished_drafts(tx, account))) == 3
         steps.delete_left_drafts(self.db, self.clock() + timedelta(days=2))
         assert self.db.ask(lambda tx: unfinished_drafts(tx, account)) == []
+        assert self.db.ask(lambda tx: applied_file(tx, draft.id, account)) == draft.file_id
 
     def _begin_draft(self, content: bytes) -> Draft:
         by = self.desk.requester()

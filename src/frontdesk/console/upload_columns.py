@@ -25,6 +25,7 @@ from frontdesk.console.upload import (
     Step,
     draft_of,
     key_of,
+    or_its_file,
     overtaken,
     path_of,
     way_on,
@@ -92,6 +93,7 @@ TAKEN = Refusal()
 
 
 @PAGES.get(_PATH, for_=Right.FILES_WRITE)
+@or_its_file
 async def show_columns(visit: Visit) -> Response:
     """Show what is suggested for each column, or what was chosen for it."""
     return await _show(visit, TAKEN)

@@ -87,6 +87,14 @@ def drafts_to_delete(tx: Tx, before: datetime) -> Sequence[int]:
     return sorted(candidates - {*tx.execute(read).scalars()})
 
 
+def applied_file(tx: Tx, draft_id: int, account_id: int) -> int | None:
+    """The file as which the draft was applied, also if the draft is deleted; None without one."""
+    files = eligibility_files.c
+    mine = (files.draft_id == draft_id) & (files.account_id == account_id)
+    query = sa.select(files.id).where(mine, ~files.dry_run).order_by(files.id.desc()).limit(1)
+    return tx.execute(query).scalar()
+
+
 def delete_some_of_draft(tx: Tx, draft_id: int) -> bool:
     """Delete some of the draft's parts, or else the draft; True if something of it is left."""
     mine = _parts.draft_id == draft_id
