@@ -228,6 +228,27 @@ def test_an_account_has_twenty_uploads_and_so_many_bytes(
     assert len(drafts()) == 1
 
 
+def test_an_upload_that_was_discarded_or_applied_makes_room_at_once(
+    editor: Browser,
+    uploads: str,
+    desk: Desk,
+    db: Database,
+    customer: Customer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("frontdesk.files.drafts.steps.MOST_DRAFTS", 1)
+    monkeypatch.setattr("frontdesk.files.drafts.steps.MOST_BYTES", len(CENSUS) + 10)
+    for end in ("discarded", "applied", "open"):
+        send_file(editor.open(uploads), uploads, CENSUS)
+        assert editor.status == 200, editor.page
+        draft = db.ask(lambda tx: list_drafts(tx, customer.account_id))[-1]
+        if end == "discarded":
+            editor.send(f"{uploads}/{draft.id}/discard")
+        elif end == "applied":
+            apply_draft(desk, draft)
+    assert send_file(editor.open(uploads), uploads, CENSUS).status == 429
+
+
 def test_more_uploads_at_once_than_the_api_takes_are_refused(
     editor: Browser, uploads: str, drafts: Callable[[], list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

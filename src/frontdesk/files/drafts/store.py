@@ -57,11 +57,13 @@ def content_part(tx: Tx, draft_id: int, number: int) -> bytes | None:
 
 
 def count_drafts(tx: Tx, account_id: int) -> tuple[int, int]:
-    """How many drafts the account has, and their bytes."""
+    """How many drafts the account has that somebody can go on with or discard, and their bytes. One
+    that was applied counts as its file.
+    """
     size = sa.func.coalesce(sa.func.sum(_d.size_bytes), 0)
-    count, size_bytes = tx.execute(
-        sa.select(sa.func.count(), size).where(_d.account_id == account_id)
-    ).one()
+    is_over = _d.state.in_((DraftState.APPLIED, DraftState.DISCARDED))
+    mine = (_d.account_id == account_id) & ~is_over
+    count, size_bytes = tx.execute(sa.select(sa.func.count(), size).where(mine)).one()
     return int(count), int(size_bytes)
 
 
