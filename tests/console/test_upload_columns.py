@@ -245,6 +245,29 @@ def test_a_file_that_nothing_is_suggested_for_says_what_to_do(
     assert "Employee ID" in browser.open(path_of(other)).page
 
 
+def test_a_file_in_another_encoding_is_uploaded_again_with_its_own(
+    desk: Desk, sign_in: SignIn
+) -> None:
+    draft = begin(desk, csv_of([row(1, first_name="Zoë")]).decode().encode("cp1252"))
+    page = text_of(browser := sign_in(Role.EDITOR).open(path_of(draft)))
+    assert "Line 2 is not written in “UTF-8, or as its byte order mark says”." in page
+    assert "is mostly in “Windows 1252: CSV of Excel on Windows”. Upload the file again" in page
+    assert "Dry run of all rows" not in page
+    assert f'href="/console/accounts/{draft.account_id}/uploads"' in browser.page
+
+
+def test_a_table_without_a_header_says_that_a_line_with_names_is_added(
+    desk: Desk, sign_in: SignIn
+) -> None:
+    draft = begin(desk, b"E1,Sample,Robin,1980-02-03\nE2,Other,Robin,1980-02-04\n")
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    page = text_of(browser)
+    assert "Without one, add it above the first person, with names such as external_id" in page
+    assert "Dry run of all rows" not in page
+    browser.send(path_of(draft) + "/text", mapping='{"columns": {"E1": "external_id"}}')
+    assert "Dry run of all rows" in browser.page
+
+
 def test_one_suggestion_at_a_time_is_made_for_an_account(
     desk: Desk, sign_in: SignIn, app: App
 ) -> None:

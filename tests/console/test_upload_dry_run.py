@@ -212,6 +212,7 @@ def test_a_dry_run_that_failed_or_was_cancelled_says_how_to_go_on(
     assert "Dry run: failed" in page
     assert "No column of a CSV holds the external_id" in page or "external_id" in page
     assert "Back to the columns" in page
+    assert "Begin it again" not in page  # it can only fail again
     assert browser.open(path_of(draft, "apply")).path == path_of(draft, "dry-run")
     take(desk, reread(desk, draft), steps.set_mapping, mapping={})
     path = path_of(draft, "dry-run")
@@ -221,6 +222,7 @@ def test_a_dry_run_that_failed_or_was_cancelled_says_how_to_go_on(
     assert "Dry run: cancelled" in text_of(browser)
     page = text_of(browser.open(path))
     assert "It was cancelled. Nothing was changed." in page
+    assert "Begin it again" in page
     run(desk, browser, draft)
     assert "1 would be created" in text_of(browser)
 

@@ -102,7 +102,9 @@ _REMEDIES: dict[Remedy, str] = complete(
         Remedy.APPROVE_FILE: "If the numbers are right, an approver approves the file on this page.",
         Remedy.CANCEL_FILE: "Cancel the file on this page.",
         Remedy.CREATE_MEMBER: "Send the person as a new one.",
-        Remedy.DECLARE_ENCODING: "Send the file again and name its encoding.",
+        Remedy.DECLARE_ENCODING: (
+            "Send the file again and name its encoding: a CSV of Excel on Windows is mostly Windows 1252."
+        ),
         Remedy.GIVE_MAPPING: "Send the file again with another mapping.",
         Remedy.LIST_ACCOUNTS: "",
         Remedy.LIST_CLIENTS: "",
@@ -118,7 +120,9 @@ _REMEDIES: dict[Remedy, str] = complete(
         Remedy.RENAME_MEMBERS: (
             "If the sender has renumbered people, give the stored ones their new identifiers first."
         ),
-        Remedy.SAY_HEADER: "Send the file again and say which row is the header.",
+        Remedy.SAY_HEADER: (
+            "Send the file again with a line above the first person that has the names of the columns."
+        ),
         Remedy.SAY_MODE: "Send the file again and say its mode.",
         Remedy.SHOW_MEMBER: "",
         Remedy.STOP_SUPPRESSING: "",
@@ -280,6 +284,13 @@ def remedy_words(remedy: Remedy | None, file: EligibilityFile) -> str:
     if remedy is None or (remedy in _DECISIONS and file.state is not FileState.HELD):
         return ""
     return _REMEDIES[remedy]
+
+
+def may_pass_again(file: EligibilityFile) -> bool:
+    """Whether a dry run that has ended early may end well if it is begun again as it was."""
+    if file.state is FileState.CANCELLED:
+        return True
+    return (file.problem or {}).get("code") == codes.files.INTERNAL
 
 
 def remedy_of(file: EligibilityFile) -> str:
