@@ -318,6 +318,21 @@ def test_the_page_of_an_undo_says_what_the_undo_then_does(
     assert "this is what it takes back at most: 1 created: withdrawn" in text_of(browser)
 
 
+def test_an_undo_that_takes_nothing_back_is_not_offered_and_undoes_nothing(
+    desk: Desk, sign_in: SignIn, clock: SetClock
+) -> None:
+    file = desk.load(csv_of([row(1), row(2)]))
+    clock.advance(60)
+    desk.load(csv_of([row(1, zipcode="10001"), row(2, zipcode="10001")]))
+    browser = sign_in(Role.EDITOR).open(path_of(file) + "/undo")
+    assert "The undo would take back nothing" in browser.page
+    assert buttons(browser) == []
+    assert desk.undo(file).counts == {"refused": 2}
+    words = "Done, and its undo took nothing back: 2 of 2 rows refused"
+    assert f"▲ {words}" in text_of(browser.open(path_of(file)))
+    assert words in text_of(browser.open(path_of(file).rpartition("/")[0]))
+
+
 def test_nothing_is_undone_that_changed_nothing(desk: Desk, sign_in: SignIn) -> None:
     dry = desk.load(csv_of([row(1)]), dry_run=True)
     broken = desk.load(csv_of([row(2, dob="never")]))

@@ -107,6 +107,39 @@ def test_what_is_wrong_stands_at_its_place_and_what_was_typed_stays(
     assert covers(browser)
 
 
+def test_a_date_that_is_chosen_by_hand_has_its_order_beside_it(desk: Desk, sign_in: SignIn) -> None:
+    header = "external_id,member_id,first_name,last_name,gender,zipcode,Fecha,Geburtsdatum"
+    lines = [f"E{n},M{n},Robin,Sample {n},female,59718,{n}/4/2026,{n}.4.80" for n in range(1, 10)]
+    draft = begin(desk, "\n".join([header, *lines, ""]).encode())
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    assert "if it is a date, day first: 03/04/1980 is April 3" in text_of(browser)
+    form = browser.form(path_of(draft))
+    assert ("c6" in form, form["d6"], "d7" in form) == (False, "month", False)
+    choose(browser, draft, c6="effective_date", d6="day", c7="dob")
+    assert mapping_of(desk, draft)["fields"] == {
+        "effective_date": {"column": "Fecha", "dates": ["DD/MM/YYYY"]},
+        "dob": {"column": "Geburtsdatum", "dates": ["DD/MM/YYYY", "DD.MM.YY"], "pivot": 26},
+    }
+    assert desk.work_on_any()
+    assert "9 would be created" in text_of(browser.open(path_of(draft, "dry-run")))
+    assert browser.open(path_of(draft)).form(path_of(draft))["d6"] == "day"
+    choose(browser, draft, d6="month")
+    assert mapping_of(desk, draft)["fields"]["effective_date"]["dates"] == ["MM/DD/YYYY"]
+
+
+def test_dates_of_a_saved_mapping_without_an_order_get_the_chosen_one(
+    desk: Desk, sign_in: SignIn
+) -> None:
+    lines = [f"E{n},{n}/4/1980" for n in range(1, 10)]
+    draft = begin(desk, "\n".join(["external_id,Fecha", *lines, ""]).encode())
+    mapping = {"columns": {"Fecha": "dob"}}
+    draft = take(desk, draft, steps.set_mapping, mapping=mapping)
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    choose(browser, draft, d1="day")
+    rule = {"column": "Fecha", "dates": ["DD/MM/YYYY"]}
+    assert mapping_of(desk, draft)["fields"] == {"dob": rule}
+
+
 def test_a_field_that_no_column_has_is_said_and_may_lack(desk: Desk, sign_in: SignIn) -> None:
     draft = begin(desk, census(header="Employee ID,Last,First,Birth Date,Sex,Town,Start,State,X"))
     browser = sign_in(Role.EDITOR).open(path_of(draft))
@@ -210,6 +243,29 @@ def test_a_file_that_nothing_is_suggested_for_says_what_to_do(
     assert (browser.status, "could not be looked at now" in browser.page) == (200, True)
     monkeypatch.undo()
     assert "Employee ID" in browser.open(path_of(other)).page
+
+
+def test_a_file_in_another_encoding_is_uploaded_again_with_its_own(
+    desk: Desk, sign_in: SignIn
+) -> None:
+    draft = begin(desk, csv_of([row(1, first_name="Zoë")]).decode().encode("cp1252"))
+    page = text_of(browser := sign_in(Role.EDITOR).open(path_of(draft)))
+    assert "Line 2 is not written in “UTF-8, or as its byte order mark says”." in page
+    assert "is mostly in “Windows 1252: CSV of Excel on Windows”. Upload the file again" in page
+    assert "Dry run of all rows" not in page
+    assert f'href="/console/accounts/{draft.account_id}/uploads"' in browser.page
+
+
+def test_a_table_without_a_header_says_that_a_line_with_names_is_added(
+    desk: Desk, sign_in: SignIn
+) -> None:
+    draft = begin(desk, b"E1,Sample,Robin,1980-02-03\nE2,Other,Robin,1980-02-04\n")
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    page = text_of(browser)
+    assert "Without one, add it above the first person, with names such as external_id" in page
+    assert "Dry run of all rows" not in page
+    browser.send(path_of(draft) + "/text", mapping='{"columns": {"E1": "external_id"}}')
+    assert "Dry run of all rows" in browser.page
 
 
 def test_one_suggestion_at_a_time_is_made_for_an_account(

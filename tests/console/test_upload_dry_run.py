@@ -149,6 +149,28 @@ def test_it_is_applied_once_whoever_presses_how_often(desk: Desk, sign_in: SignI
     assert desk.count("eligibility_files") == 2  # the dry run and the applied one
 
 
+def test_every_address_of_an_upload_leads_to_its_file_after_the_upload_is_deleted(
+    desk: Desk, sign_in: SignIn, other_account: int
+) -> None:
+    draft = ready(desk, csv_of([row(1)]))
+    browser = sign_in(Role.EDITOR)
+    run(desk, browser, draft)
+    form = browser.open(path_of(draft, "apply")).form(path_of(draft, "apply"))
+    file = f"/console/accounts/{draft.account_id}/files/"
+    path = apply(browser, draft).path
+    assert path.startswith(file)
+    assert desk.work_on_any()
+    steps.delete_left_drafts(desk.db, desk.clock())
+    assert desk.count("file_drafts") == 0
+    for step in ("plan", "columns", "dry-run", "apply", "discard", ""):
+        assert browser.open(path_of(draft, step).rstrip("/")).path == path
+    assert browser.post(path_of(draft, "apply"), form).path == path
+    assert desk.count("eligibility_files") == 2
+    stranger = sign_in(Role.EDITOR, Role.VIEWER, account_id=other_account)
+    theirs = f"/console/accounts/{other_account}/uploads/{draft.id}/apply"
+    assert stranger.open(theirs).status == 404
+
+
 def test_nothing_is_applied_without_a_dry_run_of_the_same_columns(
     desk: Desk, sign_in: SignIn
 ) -> None:
@@ -190,6 +212,7 @@ def test_a_dry_run_that_failed_or_was_cancelled_says_how_to_go_on(
     assert "Dry run: failed" in page
     assert "No column of a CSV holds the external_id" in page or "external_id" in page
     assert "Back to the columns" in page
+    assert "Begin it again" not in page  # it can only fail again
     assert browser.open(path_of(draft, "apply")).path == path_of(draft, "dry-run")
     take(desk, reread(desk, draft), steps.set_mapping, mapping={})
     path = path_of(draft, "dry-run")
@@ -199,6 +222,7 @@ def test_a_dry_run_that_failed_or_was_cancelled_says_how_to_go_on(
     assert "Dry run: cancelled" in text_of(browser)
     page = text_of(browser.open(path))
     assert "It was cancelled. Nothing was changed." in page
+    assert "Begin it again" in page
     run(desk, browser, draft)
     assert "1 would be created" in text_of(browser)
 

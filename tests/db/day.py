@@ -79,17 +79,11 @@ from frontdesk.events.delivery import Progress, save
 from frontdesk.files.actions import find_files, get_file
 from frontdesk.files.approvers import find_obstacle
 from frontdesk.files.claims import RunOptions
-from frontdesk.files.drafts import steps, unfinished_drafts
+from frontdesk.files.drafts import applied_file, steps, unfinished_drafts
 from frontdesk.files.drafts.steps import DraftKey, DraftUpload, NewDraft
 from frontdesk.files.faults import group_faults
 from frontdesk.files.model import Draft, FileFilter, FileKey, FileState
-from frontdesk.files.overview import (
-    read_ended,
-    read_overview,
-    read_page,
-    read_view,
-    which_are_undone,
-)
+from frontdesk.files.overview import find_undos, read_ended, read_overview, read_page, read_view
 from frontdesk.files.report import ReportCursor, ReportFilter
 from frontdesk.files.report_rows import row_page
 from frontdesk.files.store import set_file_settings
@@ -432,7 +426,7 @@ class Installation:
             read_ended(tx, account_id, before_id=newest.id, now=now)
             read_page(tx, reach, state=FileState.DONE, plan_id=newest.plan_id)
             read_page(tx, reach, plan_id=newest.plan_id, before_id=newest.id)
-            which_are_undone(tx, [each.id for each in found.ended])
+            find_undos(tx, found.ended)
             view = read_view(tx, FileKey(newest.id, reach))
             wanted = ReportFilter(next(iter(view.file.counts)))
             rows, _ = row_page(tx, newest.id, wanted, after=ReportCursor(), size=25)
@@ -504,6 +498,7 @@ class Installation:
         assert len(self.db.ask(lambda tx: unfinished_drafts(tx, account))) == 3
         steps.delete_left_drafts(self.db, self.clock() + timedelta(days=2))
         assert self.db.ask(lambda tx: unfinished_drafts(tx, account)) == []
+        assert self.db.ask(lambda tx: applied_file(tx, draft.id, account)) == draft.file_id
 
     def _begin_draft(self, content: bytes) -> Draft:
         by = self.desk.requester()

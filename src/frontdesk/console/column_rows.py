@@ -9,12 +9,15 @@ from frontdesk import codes
 from frontdesk.codes import Where
 from frontdesk.eligibility.fields import FIELDS, REQUIRED
 from frontdesk.mapping.suggest.accepted import (
+    DATES,
     answer_of,
+    any_day_first,
     double_claims,
     fields_of,
     is_open,
     reads_day_first,
 )
+from frontdesk.mapping.suggest.date_shapes import has_two_orders
 from frontdesk.mapping.suggest.names import LONGEST_NAME
 from frontdesk.mapping.suggest.sample import SAMPLE_ROWS
 from frontdesk.mapping.values import fold_name, mappable_field
@@ -44,7 +47,8 @@ class ColumnQuestion(NamedTuple):
 
 class ColumnRow(NamedTuple):
     """A column. `fields` are those that the mapping reads from it, `chosen` is the text of its field in
-    the form; `order` is that of its dates, "" where their format has only one. `note` says why it is
+    the form; `order` is that of its dates, "" where their format has only one; `is_date`: it holds
+    dates by now, else it only looks so. `note` says why it is
     not used. `has_select`: else its field takes a text. A column that no mapping can name can't be
     chosen (`is_named`).
     """
@@ -57,6 +61,7 @@ class ColumnRow(NamedTuple):
     fields: Sequence[str]
     chosen: str
     order: str
+    is_date: bool
     note: str
     fault: str
     is_unsure: bool
@@ -106,7 +111,8 @@ def column_rows(
             words=each["distinct"] if asked else 0,
             fields=fields,
             chosen=typed.get(f"c{number}", fields[0] if fields else ""),
-            order=typed.get(f"d{number}", _order_of(mapping, name)),
+            order=typed.get(f"d{number}", _order_of(mapping, each) if name in named else ""),
+            is_date=bool({*DATES}.intersection(fields)),
             note=(each["note"] or "") if not fields else "",
             fault=faults.get(f"c{number}", ""),
             is_unsure=is_suggested and each["confidence"] < SURE,
@@ -216,10 +222,13 @@ def _is_looked_at(column: Json, mapping: Json, questions: Json) -> bool:
     return bool(name in questions or column["note"] or column["fields"] or fields_of(mapping, name))
 
 
-def _order_of(mapping: Json, name: str) -> str:
-    is_day_first = reads_day_first(mapping, name)
+def _order_of(mapping: Json, column: Json) -> str:
+    """The order of the column's dates; of one that only looks like dates, that of the file's others."""
+    is_day_first = reads_day_first(mapping, column["column"])
     if is_day_first is None:
-        return ""
+        if not has_two_orders(column["samples"]):
+            return ""
+        is_day_first = any_day_first(mapping)
     return DAY_FIRST if is_day_first else MONTH_FIRST
 
 

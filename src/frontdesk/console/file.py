@@ -176,7 +176,7 @@ async def _show(
         file=file,
         path=_path_of(visit),
         message=message,
-        state=file_words.state_words(file, is_undone=page.view.is_undone),
+        state=file_words.state_words(file, undone_by=page.view.undone_by),
         numbers=file_words.numbers_of(file),
         words=file_words,
         cancellable=CANCELLABLE,

@@ -126,7 +126,7 @@ class _Rows:
 
     def of(self, files: Iterable[EligibilityFile]) -> list[FileRow]:
         found = [*files]
-        undone = overview.which_are_undone(self._tx, [file.id for file in found])
+        undos = overview.find_undos(self._tx, found)
         senders = names_of(
             self._tx, {file.client for file in found}, self._visit.reach, self._visit.user
         )
@@ -138,7 +138,7 @@ class _Rows:
                 name=_name_of(file),
                 plan=self._plans.get(file.plan_id, ""),
                 sender=senders[file.client],
-                state=state_words(file, is_undone=file.id in undone),
+                state=state_words(file, undone_by=undos.get(file.id)),
                 numbers=short_numbers(file),
             )
             for file in found
