@@ -278,8 +278,8 @@ def test_a_covered_form_tells_of_no_value_whether_it_is_right(
 ) -> None:
     id_ = desk.enrol(1, **MARKED)
     page = desk.page_of(id_)
-    guesses = {
-        "correct": [{"dob": MARKED.get("dob", "1977-01-11")}, {"dob": "1999-01-01"}],
+    guesses: dict[str, list[dict[str, str]]] = {
+        "correct": [{"dob": "1977-01-11"}, {"dob": "1999-01-01"}],
         "address": [{"email": MARKED["email"]}, {"email": "wrong@example.com"}],
     }
     browser = sign_in(Role.EDITOR)
@@ -288,14 +288,14 @@ def test_a_covered_form_tells_of_no_value_whether_it_is_right(
         told = []
         for guess in (right, wrong):
             browser.post(f"{page}/{name}", fields | guess)
-            [typed] = guess.values()
-            told.append((browser.status, browser.page.replace(typed, "")))
+            [guessed] = guess.values()
+            told.append((browser.status, browser.page.replace(guessed, "")))
         assert told[0] == told[1]
         assert told[0][0] == 409
-    typed = {"expiry_date": "2026-03-31", "last_name": "Zqlast"}
     previews = []
     for last_name in ("Zqlast", "Wrong"):
-        browser.open(page + "/correct").send(page + "/correct", **typed | {"last_name": last_name})
+        typed = {"expiry_date": "2026-03-31", "last_name": last_name}
+        browser.open(page + "/correct").send(page + "/correct", **typed)
         assert "Nothing was done yet" in browser.page
         previews.append(browser.page.replace(last_name, ""))
     assert previews[0] == previews[1]
