@@ -5,17 +5,18 @@ The same handlers serve both homes: that of the path's account, else the install
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from frontdesk import access, codes
 from frontdesk.access.model import ApiClient
 from frontdesk.console import frame
-from frontdesk.console.account_parts import Shown, change, chosen, number_in_form, reveal, said
+from frontdesk.console.account_parts import Shown, change, chosen, number_in_form, reveal
 from frontdesk.console.actors import names_of
 from frontdesk.console.door import Pages
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
-from frontdesk.errors import Conflict, Fault, Invalid
+from frontdesk.errors import Fault, Invalid
 from frontdesk.users import directory, links, sessions
 from frontdesk.users.factors import count_recovery_codes
 from frontdesk.users.model import Right, Role, Session, User
@@ -90,7 +91,7 @@ async def _user_page(visit: Visit, message: str = "", status: int = 200) -> Resp
     def read(tx: Tx) -> UserView:
         user = directory.get_of_home(tx, visit.account_id, user_id)
         seen = set(directory.clients_seen(tx, user_id))
-        known = access.list_clients(tx, visit.reach) if seen else []
+        known = access.list_live_clients(tx, visit.reach) if seen else []
         return UserView(
             user,
             sessions.list_sessions(tx, user_id, now=visit.now),
@@ -150,12 +151,7 @@ async def make_reset_link(visit: Visit) -> Response:
             f"{place_of(visit)}/{user_id}",
         )
 
-    try:
-        return await reveal(visit, make)
-    except Invalid as error:
-        return await _user_page(visit, said(error), 422)
-    except Conflict as error:
-        return await _user_page(visit, said(error), 409)
+    return await reveal(visit, make, show=partial(_user_page, visit))
 
 
 @PAGES.post(_OF_ACCOUNT + "/{user_id}/factor", for_=Right.ACCOUNT_MANAGE)
@@ -204,9 +200,7 @@ async def _change(visit: Visit, work: Callable[[Tx, int], object]) -> Response:
         directory.get_of_home(tx, visit.account_id, user_id)
         work(tx, user_id)
 
-    async def show(message: str, status: int) -> Response:
-        return await _user_page(visit, message, status)
-
+    show = partial(_user_page, visit)
     return await change(visit, change_user, show=show, after=f"{place_of(visit)}/{user_id}")
 
 

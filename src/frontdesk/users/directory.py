@@ -6,12 +6,14 @@ from datetime import datetime
 from frontdesk import codes
 from frontdesk.access.accounts import get_client
 from frontdesk.audit import Requester
+from frontdesk.audit.actors import user_id_of
 from frontdesk.clock import find_time_zone
 from frontdesk.db import Tx
+from frontdesk.db.sets import lock_name
 from frontdesk.errors import Conflict, Fault, Invalid, NotFound
 from frontdesk.reach import EVERY, Reach
 from frontdesk.users import factors, store
-from frontdesk.users.model import EndedUser, Right, Role, User, UserState
+from frontdesk.users.model import EndedUser, NoLongerManager, Right, Role, User, UserState
 from frontdesk.users.names import read_name
 from frontdesk.users.roles import check_roles
 from frontdesk.users.trail import record, record_own
@@ -98,9 +100,10 @@ def change_roles(
 ) -> User:
     """Give the user exactly these roles; one that stays keeps its time. The user's sessions end.
     Raises NotFound; Invalid for roles that don't fit; Conflict (`own_user`) for one's own role admin
-    or operator: so whoever takes these roles away keeps one.
+    or operator, and NoLongerManager: so whoever takes these roles away keeps one.
     """
     user = _locked(tx, reach, user_id)
+    _refuse_former_manager(tx, user, requester)
     if any(role in user.roles and role not in roles for role in _MANAGERS):
         refuse_own(user, requester, "Another user has to take this role from you.")
     check_roles(tx, user.account_id, roles, named_accounts)
@@ -117,9 +120,10 @@ def change_roles(
 
 def end_user(tx: Tx, reach: Reach, user_id: int, requester: Requester) -> EndedUser:
     """End a user for good, with sessions, links and browsers. Tells the clients whose secret the
-    user has seen. Raises NotFound, Conflict (`own_user`).
+    user has seen. Raises NotFound, Conflict (`own_user`), NoLongerManager.
     """
     user = _locked(tx, reach, user_id)
+    _refuse_former_manager(tx, user, requester)
     refuse_own(user, requester, "Another user has to end you.")
     changes = dict.fromkeys(("password_hash", "factor_salt", "offered_salt", "factor_step"))
     store.change_user(tx, user_id, state=UserState.ENDED, ended_at=requester.now, **changes)
@@ -190,6 +194,20 @@ def refuse_own(user: User, requester: Requester, remedy: str) -> None:
     """Raises Conflict (`own_user`) if the requester is the user."""
     if requester.actor == user.actor:
         raise Conflict(remedy, code=codes.operators.OWN_USER)
+
+
+def _refuse_former_manager(tx: Tx, user: User, requester: Requester) -> None:
+    """Raises NoLongerManager if the requester is a user who manages no users any more. The door has
+    looked at the session before this transaction, and two admins could end each other at once.
+    """
+    user_id = user_id_of(requester.actor)
+    if user_id is None:
+        return
+    lock_name(tx, f"managers of users of {user.account_id}")
+    found = store.find_credentials(tx, user_id)
+    is_there = found is not None and found.user.state is not UserState.ENDED
+    if found is None or not is_there or not any(role in found.user.roles for role in _MANAGERS):
+        raise NoLongerManager
 
 
 def _locked(tx: Tx, reach: Reach, user_id: int) -> User:
