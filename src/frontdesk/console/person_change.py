@@ -209,13 +209,10 @@ async def _overtaken_page(visit: Visit, name: str, overtaken: MemberOvertaken) -
     who = names[change.client] if change.file_id is None else f"file {change.file_id}"
     fields = ", ".join(map(label_of, change.fields[:10])) or "it"
     at = frame.times_of(visit).minute(change.at)
-    if change.client == visit.user.actor:
-        message = f"You changed {fields} at {at}, by this form or in another window. Nothing more was done."
-    else:
-        message = (
-            f"This record changed while the page was open: {who} changed {fields} at {at}. You have "
-            "changed nothing."
-        )
+    message = (
+        f"This record changed while the page was open: {who} changed {fields} at {at}. You have "
+        "changed nothing."
+    )
     keeps_typed = not visit.form.is_set("shown")
     return await _form_page(visit, name, status=409, message=message, keeps_typed=keeps_typed)
 
@@ -281,9 +278,7 @@ def _read_form(tx: Tx, visit: Visit, *, shows_values: bool) -> ChangeForm:
 
 
 async def _confirm_page(visit: Visit, name: str, made: Enrolled) -> Response:
-    """What the change does to the access, with the form to do it. Nothing is recorded here, so a
-    covered form learns nothing of values: which texts differ from the record, or what they lead to.
-    """
+    """What the change does to the access, with the form to do it."""
     form = await visit.app.write(lambda tx: _read_form(tx, visit, shows_values=False))
     pair = made.access or AccessPair(before=(), after=())
     loss = compare_access(*pair, form.today).loss
@@ -299,8 +294,8 @@ async def _confirm_page(visit: Visit, name: str, made: Enrolled) -> Response:
         before=_days_of(pair.before),
         after=_days_of(pair.after),
         loss=loss,
-        warnings=_warned(made.warnings) if "shown" in fields else [],
-        changed=[label_of(each) for each in made.changes] if "shown" in fields else [],
+        warnings=_warned(made.warnings),
+        changed=[label_of(each) for each in made.changes],
         fields=fields,
         name=name,
         own=path_of(visit, form.covered.id),

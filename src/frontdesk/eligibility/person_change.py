@@ -23,7 +23,7 @@ from frontdesk.eligibility.covered import MemberChange
 from frontdesk.eligibility.decide import decide_chunk
 from frontdesk.eligibility.enrol import read_chunk, write_chunk
 from frontdesk.eligibility.fields import STORED_FIELDS, parse_member
-from frontdesk.eligibility.model import Action, Enrolled, Intent, MemberRecord, Submission
+from frontdesk.eligibility.model import Action, Enrolled, Intent, MemberRecord, Outcome, Submission
 from frontdesk.eligibility.search import get_kept
 from frontdesk.errors import Fault, FrontdeskError
 from frontdesk.plans import find_owners
@@ -125,8 +125,9 @@ def change_person(
     stored = read_chunk(tx, [submission], now=requester.now, uniqueness=uniqueness)
     decided = decide_chunk(stored, [submission], None)
     [(_, result)] = decided.pairs
-    # Whatever was decided: else a form of an old page would tell for ever which values are right.
-    _refuse_overtaken(tx, member["id"], asked.version)
+    is_unchanged = isinstance(result, Enrolled) and result.outcome is Outcome.UNCHANGED
+    if not is_unchanged:
+        _refuse_overtaken(tx, member["id"], asked.version)
     if isinstance(result, Enrolled) and result.access is not None and not asked.is_confirmed:
         return ChangeAnswer(result, is_written=False)
     [written] = write_chunk(tx, stored, decided, audited=True)
