@@ -23,7 +23,7 @@ from frontdesk.eligibility.mailed import mailed_member
 from frontdesk.eligibility.person_change import MemberOvertaken, read_version
 from frontdesk.eligibility.person_mail import NewAddressMail
 from frontdesk.eligibility.search import get_kept
-from frontdesk.errors import Conflict, FrontdeskError, NotFound
+from frontdesk.errors import FrontdeskError, NotFound
 from frontdesk.invitations import find_of_members, suppress
 from frontdesk.invitations.model import (
     FailedPlace,
@@ -33,7 +33,7 @@ from frontdesk.invitations.model import (
     InvitationStep,
     SuppressionReason,
 )
-from frontdesk.invitations.resend import MOST_UNPROVEN, resend_failed, resend_invitation
+from frontdesk.invitations.resend import resend_failed, resend_invitation
 from frontdesk.invitations.tables import invitations
 from frontdesk.invitations.why import why_no_mail
 from frontdesk.privacy.erasure import erase_person
@@ -140,32 +140,6 @@ def test_an_address_of_the_customers_own_needs_no_proof(finder: Finder) -> None:
     assert invitation_of(finder.db, id_).address == "hr@example.com"
 
 
-def test_an_address_that_comes_back_is_still_unproven(finder: Finder) -> None:
-    id_ = finder.enrol(1, invite_immediately=True)
-    failed(finder, id_)
-    change(finder, id_)
-    change(finder, id_, email="second@example.com")
-    finder.enrol(1, email="hr@example.com")
-    with finder.db.write() as tx:
-        resend(tx, finder.reach, id_, WHO, sender=EDITOR)
-    failed(finder, id_)
-    for address in (NEW, "second@example.com"):
-        finder.enrol(1, email=address)  # as an undo of the file does
-        assert run_bulk_resend(finder) == {codes.operators.ADDRESS_UNPROVEN: 1}
-    with finder.db.write() as tx:
-        resend(tx, finder.reach, id_, WHO, sender=EDITOR)
-    assert invitation_of(finder.db, id_).unproven_folded == [NEW]
-
-
-def test_a_person_has_twenty_unproven_addresses_at_most(finder: Finder) -> None:
-    id_ = finder.enrol(1, invite_immediately=True)
-    for number in range(MOST_UNPROVEN):
-        assert change(finder, id_, email=f"a{number}@example.com") is NewAddressMail.UNPROVEN
-    with pytest.raises(Conflict, match="Check three facts first"):
-        change(finder, id_)
-    assert change(finder, id_, EDITOR) is NewAddressMail.SENT
-
-
 def test_the_same_address_in_other_letters_is_unproven_too(finder: Finder) -> None:
     id_ = finder.enrol(1, invite_immediately=True)
     failed(finder, id_)
@@ -229,7 +203,7 @@ def test_of_two_changes_at_one_time_one_is_made(finder: Finder) -> None:
     assert results == ["made", "overtaken"]
     invitation = invitation_of(finder.db, id_)
     member = finder.db.ask(lambda tx: get_kept(tx, EVERY, id_))
-    assert invitation.unproven_folded == [member["email_folded"]]
+    assert invitation.unproven_folded == member["email_folded"]
 
 
 def test_another_accounts_person_is_unknown(finder: Finder, db: Database) -> None:

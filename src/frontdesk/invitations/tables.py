@@ -66,9 +66,9 @@ invitations = sa.Table(
     # was last claimed, or will be.
     *optional(sa.String(32), "mailbox_digest"),
     *optional(UtcTime(), "mailbox_at"),
-    # Addresses that support entered for the member without proof, a list of folded ones: no resend
-    # goes there (docs/decisions/0179).
-    *optional(Json, "unproven_folded"),
+    # An address of the member that support entered without proof: no resend goes to it
+    # (docs/decisions/0179).
+    *optional(sa.String(508), "unproven_folded"),
     sa.ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
     sa.UniqueConstraint("member_id", "kind"),
     sa.UniqueConstraint("message_id"),

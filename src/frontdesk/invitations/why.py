@@ -165,7 +165,7 @@ def _settled(
 
 def _is_unproven(own: Invitation, member: MailedMember) -> bool:
     """Whether support entered the member's present address without proof."""
-    is_flagged = member.email_folded in (own.unproven_folded or ())
+    is_flagged = own.unproven_folded is not None and own.unproven_folded == member.email_folded
     return is_flagged and member.gone is None and own.state not in IN_LINE
 
 

@@ -65,10 +65,11 @@ def _among(tx: Tx, addresses: Collection[str], condition: ColumnElement[bool]) -
     return {str(address) for address in tx.execute(query).scalars()}
 
 
-def set_unproven(tx: Tx, invitation_id: int, folded: Collection[str]) -> None:
-    """The addresses that no resend may go to."""
-    values = {"unproven_folded": sorted(folded) or None}
-    tx.execute(update(invitations).where(_i.id == invitation_id).values(values))
+def set_unproven(tx: Tx, invitation_id: int, address_folded: str | None) -> None:
+    """The address that no resend may go to; None: any."""
+    tx.execute(
+        update(invitations).where(_i.id == invitation_id).values(unproven_folded=address_folded)
+    )
 
 
 def readdress(tx: Tx, addresses: Mapping[int, str]) -> None:
