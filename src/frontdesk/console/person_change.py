@@ -33,6 +33,7 @@ from frontdesk.eligibility.person_change import (
 )
 from frontdesk.eligibility.person_mail import NewAddressMail
 from frontdesk.errors import Conflict, Fault, FrontdeskError, Invalid, RateLimited, Suspended
+from frontdesk.invitations.unproven import TooManyUnproven
 from frontdesk.users.model import Right
 from frontdesk.web.problems import PROBLEMS
 from frontdesk.web.response import Response
@@ -122,7 +123,7 @@ async def readdress(visit: Visit) -> Response:
         )
     except MemberOvertaken as overtaken:
         return await _overtaken_page(visit, "address", overtaken)
-    except (Invalid, RateLimited, Conflict, FactsChanged) as error:
+    except (Invalid, RateLimited, Conflict, FactsChanged, TooManyUnproven) as error:
         return await _refused_page(visit, "address", error)
     if mail is None:
         return await _form_page(visit, "address", message=_UNCHANGED)
