@@ -197,7 +197,7 @@ def test_an_end_has_a_second_step_and_is_taken_back_by_a_correction(
     browser.post(page + "/end", fields)
     assert (browser.path, stored(db, id_)["expiry_date"]) == (page, today)
     browser.post(page + "/end", fields)
-    assert "has these values already" in browser.page
+    assert "You have changed nothing" in browser.page
     assert [outcome for outcome, _ in history(db, id_)] == ["created", "ended"]
     assert actions(db).count("eligibility.ended") == 1
     open_record(browser, page)
@@ -271,6 +271,48 @@ def test_a_record_that_another_window_changed_is_not_written_over(
     browser.send(page + "/correct", first_name="Mine")
     assert browser.form(page + "/correct")["city"] == "Newest"
     assert browser.form(page + "/correct")["first_name"] == "Zqfirst"
+
+
+@pytest.mark.parametrize(
+    ("form", "field", "right", "wrong"),
+    [
+        ("correct", "dob", "1977-01-11", "1977-01-12"),
+        ("correct", "last_name", MARKED["last_name"], "Zqguess"),
+        ("address", "email", MARKED["email"], "zqguess@zqhost.example"),
+    ],
+)
+def test_an_old_page_tells_nothing_of_the_values(
+    sign_in: SignIn, desk: PeopleDesk, form: str, field: str, right: str, wrong: str
+) -> None:
+    page = desk.page_of(desk.enrol(1, **MARKED))
+    browser = sign_in(Role.EDITOR)
+    answers = set()
+    for guess in (right, wrong):
+        browser.open(f"{page}/{form}").send(f"{page}/{form}", version="0", **{field: guess})
+        answers.add((browser.status, browser.page.count("You have changed nothing")))
+    assert answers == {(409, 1)}
+
+
+@pytest.mark.parametrize("shown", [{}, {"shown": "yes"}])
+def test_the_second_step_tells_nothing_of_a_covered_record(
+    sign_in: SignIn, desk: PeopleDesk, shown: dict[str, str]
+) -> None:
+    page = desk.page_of(desk.enrol(1, **MARKED))
+    browser = sign_in(Role.EDITOR)
+    told = set()
+    for guess in ("1977-01-11", "1977-01-12", "1950-06-30"):
+        browser.open(page + "/correct")
+        form = browser.form(page + "/correct") | shown
+        filled = {name: text for name, text in form.items() if text}
+        browser.post(page + "/correct", filled | {"dob": guess, "expiry_date": "2026-03-31"})
+        assert "Nothing was done yet" in browser.page
+        told.add(re.sub('name="(token|dob)" value="[^"]*"', "", browser.page))
+    assert len(told) == 1
+    open_record(browser, page)
+    browser.open(page + "/correct")
+    browser.send(page + "/correct", dob="1977-01-12", expiry_date="2026-03-31")
+    assert "Changed: Birth date, Last day of access." in browser.page
+    assert "moved by" in browser.page
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.APPROVER, Role.ADMIN, Role.OPERATOR])

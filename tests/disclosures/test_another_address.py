@@ -34,7 +34,9 @@ from frontdesk.invitations.model import (
     SuppressionReason,
 )
 from frontdesk.invitations.resend import resend_failed, resend_invitation
+from frontdesk.invitations.store.unproven import list_unproven
 from frontdesk.invitations.tables import invitations
+from frontdesk.invitations.unproven import MOST_UNPROVEN, TooManyUnproven
 from frontdesk.invitations.why import why_no_mail
 from frontdesk.privacy.erasure import erase_person
 from frontdesk.privacy.model import Person
@@ -80,6 +82,10 @@ def failed(finder: Finder, member_id: int) -> None:
 def invitation_of(db: Database, member_id: int) -> Invitation:
     [found] = db.ask(lambda tx: find_of_members(tx, [member_id]))
     return found
+
+
+def unproven_of(db: Database, member_id: int) -> set[str]:
+    return {address for _, address in db.ask(lambda tx: list_unproven(tx, [member_id]))}
 
 
 def run_bulk_resend(finder: Finder) -> dict[str, int]:
@@ -128,7 +134,7 @@ def test_an_editor_vouches_and_the_mark_goes(finder: Finder) -> None:
         resend(tx, finder.reach, id_, WHO, sender=EDITOR)
     invitation = invitation_of(finder.db, id_)
     assert (invitation.state, invitation.address) == (InvitationState.PENDING, NEW)
-    assert invitation.unproven_folded is None
+    assert unproven_of(finder.db, id_) == set()
 
 
 def test_an_address_of_the_customers_own_needs_no_proof(finder: Finder) -> None:
@@ -138,6 +144,53 @@ def test_an_address_of_the_customers_own_needs_no_proof(finder: Finder) -> None:
     finder.enrol(1, email="hr@example.com")
     assert run_bulk_resend(finder) == {}
     assert invitation_of(finder.db, id_).address == "hr@example.com"
+
+
+def test_an_address_that_comes_back_is_still_unproven(finder: Finder) -> None:
+    id_ = finder.enrol(1, invite_immediately=True)
+    failed(finder, id_)
+    change(finder, id_)
+    change(finder, id_, email="second@example.com")
+    finder.enrol(1, email="hr@example.com")
+    with finder.db.write() as tx:
+        resend(tx, finder.reach, id_, WHO, sender=EDITOR)
+    failed(finder, id_)
+    for back in (NEW, "second@example.com"):
+        finder.enrol(1, email=back)  # as the undo of a file gives it back
+        assert run_bulk_resend(finder) == {codes.operators.ADDRESS_UNPROVEN: 1}
+        with pytest.raises(FrontdeskError) as refused, finder.db.write() as tx:
+            resend(tx, finder.reach, id_, WHO, sender=SUPPORT)
+        assert refused.value.code == codes.operators.ADDRESS_UNPROVEN
+    assert invitation_of(finder.db, id_).address == "hr@example.com"
+
+
+def test_who_vouches_for_one_address_vouches_for_no_other(finder: Finder) -> None:
+    id_ = finder.enrol(1, invite_immediately=True)
+    failed(finder, id_)
+    change(finder, id_)
+    assert change(finder, id_, EDITOR, "second@example.com") is NewAddressMail.SENT
+    assert unproven_of(finder.db, id_) == {NEW}
+
+
+def test_who_was_never_invited_has_unproven_addresses_too(finder: Finder) -> None:
+    id_ = finder.enrol(1)
+    assert change(finder, id_) is NewAddressMail.NEVER_INVITED
+    assert unproven_of(finder.db, id_) == {NEW}
+    assert change(finder, id_, EDITOR, "second@example.com") is NewAddressMail.NEVER_INVITED
+    assert unproven_of(finder.db, id_) == {NEW}
+
+
+def test_a_further_unproven_address_is_refused_and_none_is_dropped(finder: Finder) -> None:
+    id_ = finder.enrol(1, invite_immediately=True)
+    tried = [f"n{number}@example.com" for number in range(MOST_UNPROVEN)]
+    for email in tried:
+        change(finder, id_, email=email)
+    change(finder, id_, email=tried[0])  # it is marked already
+    with pytest.raises(TooManyUnproven):
+        change(finder, id_)
+    assert unproven_of(finder.db, id_) == set(tried)
+    assert finder.db.ask(lambda tx: get_kept(tx, EVERY, id_))["email"] == tried[0]
+    assert change(finder, id_, EDITOR) is NewAddressMail.SENT
 
 
 def test_the_same_address_in_other_letters_is_unproven_too(finder: Finder) -> None:
@@ -201,9 +254,8 @@ def test_of_two_changes_at_one_time_one_is_made(finder: Finder) -> None:
     with ThreadPoolExecutor(2) as pool:
         results = sorted(pool.map(attempt, ("one@example.com", "two@example.com")))
     assert results == ["made", "overtaken"]
-    invitation = invitation_of(finder.db, id_)
     member = finder.db.ask(lambda tx: get_kept(tx, EVERY, id_))
-    assert invitation.unproven_folded == member["email_folded"]
+    assert unproven_of(finder.db, id_) == {member["email_folded"]}
 
 
 def test_another_accounts_person_is_unknown(finder: Finder, db: Database) -> None:
@@ -218,6 +270,6 @@ def test_an_erasure_takes_the_mark(finder: Finder) -> None:
     id_ = finder.enrol(1, invite_immediately=True)
     change(finder, id_)
     erase_person(finder.db, [Person(id_, finder.customer.account_id)], WHO)
-    assert invitation_of(finder.db, id_).unproven_folded is None
+    assert unproven_of(finder.db, id_) == set()
     with pytest.raises(NotFound):
         change(finder, id_)

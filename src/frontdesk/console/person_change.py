@@ -33,6 +33,7 @@ from frontdesk.eligibility.person_change import (
 )
 from frontdesk.eligibility.person_mail import NewAddressMail
 from frontdesk.errors import Conflict, Fault, FrontdeskError, Invalid, RateLimited, Suspended
+from frontdesk.invitations.unproven import TooManyUnproven
 from frontdesk.users.model import Right
 from frontdesk.web.problems import PROBLEMS
 from frontdesk.web.response import Response
@@ -122,7 +123,7 @@ async def readdress(visit: Visit) -> Response:
         )
     except MemberOvertaken as overtaken:
         return await _overtaken_page(visit, "address", overtaken)
-    except (Invalid, RateLimited, Conflict, FactsChanged) as error:
+    except (Invalid, RateLimited, Conflict, FactsChanged, TooManyUnproven) as error:
         return await _refused_page(visit, "address", error)
     if mail is None:
         return await _form_page(visit, "address", message=_UNCHANGED)
@@ -278,13 +279,16 @@ def _read_form(tx: Tx, visit: Visit, *, shows_values: bool) -> ChangeForm:
 
 
 async def _confirm_page(visit: Visit, name: str, made: Enrolled) -> Response:
-    """What the change does to the access, with the form to do it."""
+    """What the change does to the access, with the form to do it. Of a covered record it names the
+    fields that are filled, and gives no warnings: that a typed value differs would tell the stored one.
+    """
     form = await visit.app.write(lambda tx: _read_form(tx, visit, shows_values=False))
     pair = made.access or AccessPair(before=(), after=())
     loss = compare_access(*pair, form.today).loss
     fields = {
         key: text for key, text in visit.form.fields.items() if key not in ("user", "confirmed")
     }
+    filled = [each for each in _fields_of(name) if visit.form.text(each, longest=_LONGEST)]
     return frame.show(
         visit,
         f"Person {form.covered.id}: {_TITLES[name].lower()}",
@@ -294,8 +298,8 @@ async def _confirm_page(visit: Visit, name: str, made: Enrolled) -> Response:
         before=_days_of(pair.before),
         after=_days_of(pair.after),
         loss=loss,
-        warnings=_warned(made.warnings),
-        changed=[label_of(each) for each in made.changes],
+        warnings=_warned(made.warnings) if form.is_open else [],
+        changed=[label_of(each) for each in (made.changes if form.is_open else filled)],
         fields=fields,
         name=name,
         own=path_of(visit, form.covered.id),

@@ -23,7 +23,7 @@ from frontdesk.eligibility.covered import MemberChange
 from frontdesk.eligibility.decide import decide_chunk
 from frontdesk.eligibility.enrol import read_chunk, write_chunk
 from frontdesk.eligibility.fields import STORED_FIELDS, parse_member
-from frontdesk.eligibility.model import Action, Enrolled, Intent, MemberRecord, Outcome, Submission
+from frontdesk.eligibility.model import Action, Enrolled, Intent, MemberRecord, Submission
 from frontdesk.eligibility.search import get_kept
 from frontdesk.errors import Fault, FrontdeskError
 from frontdesk.plans import find_owners
@@ -123,11 +123,11 @@ def change_person(
         intent=Intent(creates=False, moves=False, eligibility_id=member["id"]),
     )
     stored = read_chunk(tx, [submission], now=requester.now, uniqueness=uniqueness)
+    # Before anything is said of the values: an old page would tell, as often as it is sent and without
+    # a change, whether the record has them.
+    _refuse_overtaken(tx, member["id"], asked.version)
     decided = decide_chunk(stored, [submission], None)
     [(_, result)] = decided.pairs
-    is_unchanged = isinstance(result, Enrolled) and result.outcome is Outcome.UNCHANGED
-    if not is_unchanged:
-        _refuse_overtaken(tx, member["id"], asked.version)
     if isinstance(result, Enrolled) and result.access is not None and not asked.is_confirmed:
         return ChangeAnswer(result, is_written=False)
     [written] = write_chunk(tx, stored, decided, audited=True)

@@ -29,7 +29,9 @@ from frontdesk.invitations.model import (
     StateChange,
 )
 from frontdesk.invitations.protocol import apply_changes
-from frontdesk.invitations.store import queries, resends, suppressions
+from frontdesk.invitations.store import resends, suppressions
+from frontdesk.invitations.store.unproven import list_unproven
+from frontdesk.invitations.unproven import vouch_for
 from frontdesk.reach import Reach
 from frontdesk.text import fold_email
 
@@ -86,12 +88,11 @@ def resend_invitation(
     Raises NotFound, also for one out of reach, and FrontdeskError with a code of `_RULES`.
     """
     invitation = lock_in(tx, reach, invitation_id, RESENDABLE, "resent")
-    if is_proven and invitation.unproven_folded is not None:
-        resends.set_unproven(tx, invitation.id, None)
-        invitation = invitation._replace(unproven_folded=None)
+    address = find_addresses(tx, [invitation.member_id]).get(invitation.member_id, "")
+    if is_proven:
+        vouch_for(tx, invitation.member_id, address)
     refusals = _resend(tx, [invitation], requester, find_addresses=find_addresses)
     for code in refusals.values():
-        address = find_addresses(tx, [invitation.member_id]).get(invitation.member_id, "")
         is_told = _is_told(tx, reach, invitation, code, fold_email(address), now=requester.now)
         shown = code if is_told else codes.operators.NOT_MAILED_NOW
         raise FrontdeskError(_RULES[shown], code=shown)
@@ -128,14 +129,6 @@ def _never_taken(invitation: Invitation) -> bool:
     """Whether the relay has definitely not taken its message."""
     is_refused = invitation.reason in DEFINITE_REFUSALS and invitation.losses == 0
     return invitation.state is InvitationState.FAILED and is_refused
-
-
-def mark_unproven(tx: Tx, reach: Reach, invitation_id: int, address: str) -> None:
-    """Send no resend to this address of the member, which support entered without proof, until a
-    caller vouches for it or the member has another address. Raises NotFound.
-    """
-    invitation = queries.find_invitation(tx, reach, invitation_id, lock=True)
-    resends.set_unproven(tx, invitation.id, fold_email(address))
 
 
 def count_failed(tx: Tx, asked: FailedSince) -> int:
@@ -188,6 +181,7 @@ def _resend(
     )
     # Counted per address: other members, of other accounts too, may have the same one. Those in
     # line come first: one that leaves between the two reads is then among those that were offered.
+    unproven = list_unproven(tx, {each.member_id for each in found})
     queued = resends.find_queued(tx, asked)
     mailed = resends.find_offered(tx, asked, since=now - timedelta(hours=COOL_DOWN_HOURS))
     refusals: dict[int, Code] = {}
@@ -198,7 +192,7 @@ def _resend(
             is_erased = not invitation.address
             code = codes.operators.ERASED if is_erased else codes.operators.NO_ADDRESS
             refusals[invitation.id] = code
-        elif address == invitation.unproven_folded:
+        elif (invitation.member_id, address) in unproven:
             refusals[invitation.id] = codes.operators.ADDRESS_UNPROVEN
         elif (invitation.account_id, address) in blocked:
             refusals[invitation.id] = codes.operators.SUPPRESSED

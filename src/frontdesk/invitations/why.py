@@ -29,6 +29,7 @@ from frontdesk.invitations.model import (
 )
 from frontdesk.invitations.resend import resendable_from
 from frontdesk.invitations.store import queries, suppressions
+from frontdesk.invitations.unproven import is_unproven
 from frontdesk.plans import get_plan
 from frontdesk.reach import Reach
 
@@ -146,7 +147,7 @@ def _because(
 def _settled(
     tx: Tx, own: Invitation, member: MailedMember, suppression: Suppression | None
 ) -> WhyNoMail:
-    if _is_unproven(own, member):
+    if _is_unproven(tx, own, member):
         return _because(codes.mail.UNPROVEN, own, suppression, MailRemedy.PROVE_ADDRESS)
     is_blocked = suppression is not None and own.state is InvitationState.FAILED
     step = InvitationStep.SUPPRESSED if is_blocked else own.reason
@@ -163,10 +164,11 @@ def _settled(
     )
 
 
-def _is_unproven(own: Invitation, member: MailedMember) -> bool:
+def _is_unproven(tx: Tx, own: Invitation, member: MailedMember) -> bool:
     """Whether support entered the member's present address without proof."""
-    is_flagged = own.unproven_folded is not None and own.unproven_folded == member.email_folded
-    return is_flagged and member.gone is None and own.state not in IN_LINE
+    if member.gone is not None or own.state in IN_LINE:
+        return False
+    return is_unproven(tx, member.id, member.email_folded)
 
 
 def _remedies_after(step: InvitationStep, state: InvitationState) -> tuple[MailRemedy, ...]:

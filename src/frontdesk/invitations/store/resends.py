@@ -65,13 +65,6 @@ def _among(tx: Tx, addresses: Collection[str], condition: ColumnElement[bool]) -
     return {str(address) for address in tx.execute(query).scalars()}
 
 
-def set_unproven(tx: Tx, invitation_id: int, address_folded: str | None) -> None:
-    """The address that no resend may go to; None: any."""
-    tx.execute(
-        update(invitations).where(_i.id == invitation_id).values(unproven_folded=address_folded)
-    )
-
-
 def readdress(tx: Tx, addresses: Mapping[int, str]) -> None:
     """Give invitations, by id, another address. Links of earlier mails end: they were sent to
     somebody else, and a report about such a mail is not about the new address.
