@@ -7,7 +7,6 @@ import pytest
 from frontdesk.app import App
 from frontdesk.audit import last_entry_id
 from frontdesk.console.routes import PLACES
-from frontdesk.db import Database
 from frontdesk.files.model import EligibilityFile
 from frontdesk.users.model import Role
 from tests.conftest import Api, SetClock
@@ -17,7 +16,6 @@ from tests.console.drafted import begin, census
 from tests.console.held import hold_file, path_of
 from tests.factories import Customer, member_body
 from tests.files.loading import Desk
-
 
 # Pages that are entries themselves: the trail, an open record, a list with open names.
 OF_ACCOUNT = "/console/accounts/{account_id}"
@@ -102,15 +100,10 @@ def test_a_page_with_names_is_refused(
 
 
 def test_every_page_that_is_an_entry_is_refused(
-    sign_in: SignIn,
-    desk: Desk,
-    held: EligibilityFile,
-    member_id: int,
-    app: App,
-    db: Database,
-    customer: Customer,
-    clock: SetClock,
+    sign_in: SignIn, desk: Desk, member_id: int, app: App, clock: SetClock
 ) -> None:
+    customer = desk.customer
+    held = hold_file(desk)
     browser = sign_in(Role.ADMIN, Role.EDITOR)
     open_record(browser, f"{place_of(customer)}/people/{member_id}")
     rows = f"{path_of(held)}/rows?list=would_lose"
@@ -131,10 +124,10 @@ def test_every_page_that_is_an_entry_is_refused(
 
     def visit(path: str) -> tuple[int, bool]:
         """The status, and whether there is another entry."""
-        before = db.ask(last_entry_id)
+        before = desk.db.ask(last_entry_id)
         query = "?list=would_lose" if path.endswith("/rows") else ""
         browser.open(path.format(**ids, **others) + query)
-        return browser.status, db.ask(last_entry_id) > before
+        return browser.status, desk.db.ask(last_entry_id) > before
 
     assert {path for path in of_account if visit(path)[1]} == RECORDING
     use_up(app, customer, clock)

@@ -105,9 +105,7 @@ def _entries(tx: Tx, visit: Visit, selection: TrailSelection) -> EntriesAbout:
     return read_trail(tx, who, reach, before_id=before_id)
 
 
-def _around(
-    tx: Tx, visit: Visit, path: str, entries: Collection[Mapping[str, Any]]
-) -> Around:
+def _around(tx: Tx, visit: Visit, path: str, entries: Collection[Mapping[str, Any]]) -> Around:
     actors = {str(entry["actor"]) for entry in entries}
     numbers = (actor.removeprefix("user:") for actor in actors if actor.startswith("user:"))
     named = {int(number) for number in numbers if number.isdecimal()}

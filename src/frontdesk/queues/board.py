@@ -194,7 +194,6 @@ class QueueBoards:
         """The board of this reach, at most 5 s old unless a viewer is renewing it at this moment:
         then the last one. Raises Unavailable.
         """
-
         key = _board_key(reach)
 
         def compute() -> QueueBoard:

@@ -56,9 +56,7 @@ def list_home(
     """A page of the users of one home, the newest first: those of the account, or with None those of
     the installation.
     """
-    return store.list_home(
-        tx, account_id, with_ended=with_ended, before_id=before_id, limit=limit
-    )
+    return store.list_home(tx, account_id, with_ended=with_ended, before_id=before_id, limit=limit)
 
 
 def list_here_since(tx: Tx, account_id: int, since: datetime) -> list[User]:
