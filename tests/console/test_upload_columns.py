@@ -17,7 +17,18 @@ from frontdesk.users.model import Role
 from tests.conftest import SetClock
 from tests.console.browsing import text_of
 from tests.console.conftest import SignIn
-from tests.console.drafted import ENDS, begin, census, choose, covers, path_of, reread, take
+from tests.console.drafted import (
+    ENDS,
+    HEADER,
+    MARK,
+    begin,
+    census,
+    choose,
+    covers,
+    path_of,
+    reread,
+    take,
+)
 from tests.files.loading import Desk, csv_of, lines_of, row
 from tests.formats.reading import MEMBER, file_834
 
@@ -289,6 +300,40 @@ def test_an_834_asks_how_its_people_are_named(desk: Desk, sign_in: SignIn) -> No
     browser.send(path_of(draft), do="dry_run")
     assert browser.path == path_of(draft, "dry-run")
     assert "identify" in mapping_of(desk, draft)["834"]
+
+
+@pytest.mark.parametrize("mapping", ['{"834": {"counts": "lenient"}}', "{}"])
+def test_an_834_is_shown_by_a_mapping_that_names_nobody(
+    desk: Desk, sign_in: SignIn, mapping: str
+) -> None:
+    draft = begin(desk, file_834(MEMBER).encode())
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    browser.send(path_of(draft) + "/text", mapping=mapping)
+    assert (browser.status, browser.path) == (200, path_of(draft))
+    assert "What it does not say is how its sender names people." in text_of(browser)
+
+
+def test_a_status_that_may_end_the_access_can_be_said_to_end_it(
+    desk: Desk, sign_in: SignIn
+) -> None:
+    content = census().replace(b"Active", b"On Leave", 3)
+    draft = begin(desk, content)
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    assert 'Ends those with "on leave" as well.' in text_of(browser)
+    choose(browser, draft, q7="1")
+    words = ["on leave", "terminated"]
+    assert mapping_of(desk, draft)["end"] == [{"column": "Status", "equals": words}]
+    assert browser.open(path_of(draft)).form(path_of(draft))["q7"] == "1"
+
+
+def test_no_value_of_a_person_is_in_the_mapping_as_a_text(desk: Desk, sign_in: SignIn) -> None:
+    header, *rows = census(header=f"{HEADER},Benefit Type").decode().splitlines()[2:-2]
+    kinds = ("Medical", f"Dental: {MARK}last 1943-03-02")
+    lines = [f"{line},{kinds[n % 2]}" for n, line in enumerate(rows[1:])]
+    draft = begin(desk, "\n".join([header, *lines, ""]).encode())
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    assert "Benefit Type" in browser.page
+    assert covers(browser)
 
 
 def test_a_file_with_hundreds_of_columns_stays_small(desk: Desk, sign_in: SignIn) -> None:
