@@ -214,7 +214,10 @@ def test_a_mapping_is_saved_under_a_name_and_used_again(desk: Desk, sign_in: Sig
     browser.send(path_of(draft), do="save_as", name="a name", **ENDS)
     assert (browser.status, "The name must have 1 to 64 letters" in browser.page) == (422, True)
     browser.send(path_of(draft), do="save_as", name="hr-export", **ENDS)
-    assert (browser.path, "It is saved as hr-export." in browser.page) == (path_of(draft), True)
+    assert (browser.path, "This mapping is saved as hr-export." in browser.page) == (
+        path_of(draft),
+        True,
+    )
     key = MappingName(desk.customer.account_id, "hr-export")
     saved = desk.db.ask(lambda tx: actions.get_mapping(tx, key))
     assert saved.mapping == mapping_of(desk, draft)

@@ -72,6 +72,7 @@ _UNRELATED = (
     "Says that the column says nothing about access. Every row is a member with access until its "
     "expiry_date."
 )
+REPEATED = "Another column has this name."
 _USUAL_ENDS = ["deceased", "inactive", "terminated"]  # where the sample has none, a later file may
 _MOST_WORDS = 50
 _MOST_QUESTIONS = 10
@@ -296,9 +297,7 @@ def _note_on_repeated(sample: Sample, at: int) -> str | None:
     if not (sample.is_repeated(at) and sample.can_be_mapped(at) and meanings(sample.names[at])):
         return None
     example = json.dumps({"columns": {sample.apart[at]: "…"}}, ensure_ascii=False)
-    return (
-        f"Another column has this name. If this one holds a field of its own, name that: {example}."
-    )
+    return f"{REPEATED} If this one holds a field of its own, name that: {example}."
 
 
 def _columns(draft: MappingDraft) -> list[dict[str, Any]]:
