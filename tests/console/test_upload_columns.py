@@ -232,6 +232,53 @@ def test_a_mapping_is_saved_under_a_name_and_used_again(desk: Desk, sign_in: Sig
     assert "end" not in desk.db.ask(lambda tx: actions.get_mapping(tx, key)).mapping
 
 
+def test_a_mapping_is_saved_without_the_end_of_its_dry_run(desk: Desk, sign_in: SignIn) -> None:
+    draft = begin(desk, census())
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    choose(browser, draft, **ENDS)
+    assert desk.work_on_any()
+    dry_run_id = reread(desk, draft).dry_run_id
+    browser.open(path_of(draft)).send(path_of(draft), do="save_as", name="hr-export")
+    assert "This mapping is saved as hr-export." in text_of(browser)
+    assert (reread(desk, draft).dry_run_id, dry_run_id is None) == (dry_run_id, False)
+
+
+def test_a_saved_mapping_that_somebody_has_deleted_is_said_so(desk: Desk, sign_in: SignIn) -> None:
+    key = MappingName(desk.customer.account_id, "mine")
+    with desk.db.write() as tx:
+        actions.save_mapping(tx, key, {}, desk.requester(), default=True)
+    draft = begin(desk, census())
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    with desk.db.write() as tx:
+        actions.delete_mapping(tx, key, desk.requester())
+    browser.send(path_of(draft) + "/saved", saved="mine")
+    assert browser.status == 404
+    assert "There is no mapping of this name now. Nothing was changed." in text_of(browser)
+    assert "Employee ID" in browser.page
+
+
+def test_what_the_first_rows_lacked_is_not_said_of_a_field_that_is_chosen(
+    desk: Desk, sign_in: SignIn
+) -> None:
+    draft = begin(desk, census(header=HEADER.replace("First Name", "Notes")))
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    assert "lack first_name: choose a column for it" in text_of(browser)
+    choose(browser, draft, c2="first_name", **ENDS)
+    page = text_of(browser.open(path_of(draft)))
+    assert "By the suggestion, before your choices: Of its 21 rows" in page
+    assert "lack first_name" not in page
+
+
+def test_a_column_with_the_name_of_another_is_chosen_in_its_list(
+    desk: Desk, sign_in: SignIn
+) -> None:
+    draft = begin(desk, census(header=HEADER.replace("Hire Date", "Birth Date")))
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    words = "Another column has this name. If this one holds a field of its own, choose it."
+    assert words in text_of(browser)
+    assert "{" not in text_of(browser).partition("Dry run of all rows")[0]
+
+
 def test_a_file_that_nothing_is_suggested_for_says_what_to_do(
     desk: Desk, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
