@@ -155,6 +155,22 @@ def test_who_can_approve_and_why_you_cannot(
     assert "You can't: Your roles do not allow it." in text_of(viewer)
 
 
+def test_an_approver_is_told_who_cancels(desk: Desk, sign_in: SignIn) -> None:
+    held = hold_file(desk, CUT_OFF)
+    words = "If it is a mistake, an editor cancels it."
+    assert words in sign_in(Role.APPROVER).open(path_of(held)).page
+    assert words not in sign_in(Role.EDITOR, Role.APPROVER).open(path_of(held)).page
+
+
+def test_who_ended_by_absence_is_no_fault_to_correct(desk: Desk, sign_in: SignIn) -> None:
+    desk.load(csv_of(map(row, range(12))))
+    file = desk.load(csv_of(map(row, range(10))), full=True)
+    assert file.counts["ended"] == 2
+    page = text_of(sign_in(Role.EDITOR).open(path_of(file)))
+    assert "ended_by_absence" in page
+    assert "Correct it at the source" not in page
+
+
 def test_an_account_without_an_approver_is_told_so(desk: Desk, sign_in: SignIn) -> None:
     held = hold_file(desk)
     page = text_of(sign_in(Role.EDITOR).open(path_of(held)))

@@ -151,7 +151,7 @@ def test_the_form_that_was_carried_leads_back_to_the_chooser(
 @pytest.mark.parametrize(
     ("content", "status", "says"),
     [
-        (b"", 422, "must be a file; it is empty"),
+        (b"", 422, "The file is empty. Nothing was stored."),
         (b"%PDF-1.7 scan", 415, "looks like PDF"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"x" * 600, 415, "older Excel workbook"),
         (b"<html><table>", 415, "web page"),
@@ -174,7 +174,7 @@ def test_an_encoding_is_one_that_is_offered(
     editor: Browser, uploads: str, db: Database, customer: Customer
 ) -> None:
     send_file(editor, uploads, CENSUS, encoding="klingon")
-    assert (editor.status, "not one of those that are read" in editor.page) == (422, True)
+    assert (editor.status, "Choose an encoding of the list." in editor.page) == (422, True)
     text = csv_of([row(1, first_name="Ñandú")]).decode().encode("cp1252")
     send_file(editor, uploads, text, encoding="cp1252")
     [draft] = db.ask(lambda tx: list_drafts(tx, customer.account_id))

@@ -132,6 +132,54 @@ def test_a_dry_run_that_would_be_held_says_so_and_so_does_the_button(
     assert set(desk.ends().values()) == {None}
 
 
+def test_each_number_and_each_fault_says_what_it_is_about(desk: Desk, sign_in: SignIn) -> None:
+    columns = (*COLUMNS, "expiry_date", "status")
+    mapping = {"end": [{"column": "status", "equals": "gone"}]}
+    bad = row(1, dob="9.9.80", effective_date="1.1.26", expiry_date="2.1.26")
+    lines = [bad, row(2), row(3, status="gone")]
+    draft = begin(desk, csv_of(lines, columns))
+    draft = take(desk, draft, steps.set_mapping, mapping=mapping)
+    browser = sign_in(Role.EDITOR)
+    dry = run(desk, browser, draft)
+    page = text_of(browser)
+    assert dry.counts == {"created": 1, "refused": 1, "skipped": 1, "warned": 1}
+    assert "not_a_date in dob, effective_date, expiry_date" in page
+    assert "choose their order beside their column" in page
+    assert "nothing_to_end in external_id, a warning: the row would not be refused" in page
+    rows = f"/console/accounts/{dry.account_id}/files/{dry.id}/rows?"
+    listed = text_of(browser.open(rows + "list=created"))
+    assert "a new person covered" in listed
+    assert "Find the row in your file by its number." in listed
+    faults = text_of(browser.open(rows + "code=not_a_date"))
+    assert faults.count("must be a real date") == 1
+    assert "dob, effective_date, expiry_date: must be a real date" in faults
+
+
+def test_a_dry_run_is_ticked_once_it_has_ended_well_and_applied_if_it_does_something(
+    desk: Desk, sign_in: SignIn
+) -> None:
+    draft = ready(desk, csv_of([row(1, dob="never")]))
+    path = path_of(draft, "dry-run")
+    browser = sign_in(Role.EDITOR).open(path).send(path)
+    assert "Dry run ✓" not in text_of(browser)
+    assert desk.work_on_any()
+    page = text_of(browser.open(path))
+    assert "1 row. Nothing was changed." in page
+    assert "Dry run ✓" in page
+    assert ("Go on: apply it" in page, "Apply it all the same" in page) == (False, True)
+
+
+def test_a_dry_run_that_failed_needs_somebody_once(desk: Desk, sign_in: SignIn) -> None:
+    mapping = {"columns": {"external_id": None}}
+    draft = take(desk, begin(desk, csv_of([row(1)])), steps.set_mapping, mapping=mapping)
+    browser = sign_in(Role.EDITOR)
+    assert run(desk, browser, draft).state == "failed"
+    assert "Dry run ✓" not in text_of(browser)
+    files = f"/console/accounts/{draft.account_id}/files"
+    assert text_of(browser.open(files)).count("census.csv") == 1
+    assert "Dry run: failed" in text_of(sign_in(Role.VIEWER).open(files))
+
+
 def test_it_is_applied_once_whoever_presses_how_often(desk: Desk, sign_in: SignIn) -> None:
     draft = ready(desk, csv_of(row(n) for n in range(5)))
     one = sign_in(Role.EDITOR)

@@ -20,6 +20,7 @@ from frontdesk.mapping.suggest.accepted import (
 from frontdesk.mapping.suggest.date_shapes import has_two_orders
 from frontdesk.mapping.suggest.names import LONGEST_NAME
 from frontdesk.mapping.suggest.sample import SAMPLE_ROWS
+from frontdesk.mapping.suggest.suggestion import REPEATED
 from frontdesk.mapping.values import fold_name, mappable_field
 
 MOST_SELECTS = 40  # each has the names of all fields: the others take a text
@@ -113,7 +114,7 @@ def column_rows(
             chosen=typed.get(f"c{number}", fields[0] if fields else ""),
             order=typed.get(f"d{number}", _order_of(mapping, each) if name in named else ""),
             is_date=bool({*DATES}.intersection(fields)),
-            note=(each["note"] or "") if not fields else "",
+            note=_note_of(each) if not fields else "",
             fault=faults.get(f"c{number}", ""),
             is_unsure=is_suggested and each["confidence"] < SURE,
             is_named=name in named,
@@ -180,17 +181,21 @@ class Trial(NamedTuple):
     faults: Sequence[str]
 
 
-def trial_words(suggestion: Json) -> Trial:
-    """How many of the first rows are good, and what is wrong with the others."""
+def trial_words(suggestion: Json, missing: Sequence[str]) -> Trial:
+    """How many of the first rows are good by the suggestion, and what is wrong with the others. A field
+    that the suggestion lacked is left out once it is chosen: `missing` are those that lack now.
+    """
+    chosen = {*missing_fields(suggestion, suggestion["mapping"], {})} - {*missing}
     looked_at = suggestion["rows"]
     left_out = suggestion["skipped_rows"]
-    refused = suggestion["refused_rows"]
+    bad = suggestion["refused_rows"]
     first = f"the first {looked_at:,}" if looked_at >= SAMPLE_ROWS else f"its {looked_at:,}"
-    summary = f"Of {first} rows {looked_at - left_out - refused:,} are good."
+    summary = f"Of {first} rows {looked_at - left_out - bad:,} are good."
     if left_out:
         are = "is" if left_out == 1 else "are"
         summary += f" {left_out:,} {are} left out: totals, or lines without a person."
-    return Trial(summary, [_fault_words(each) for each in suggestion["refused"]])
+    refused = [each for each in suggestion["refused"] if each["field"] not in chosen]
+    return Trial(summary, [_fault_words(each) for each in refused])
 
 
 def _fault_words(fault: Json) -> str:
@@ -214,6 +219,13 @@ def _named(suggestion: Json) -> set[str]:
         for name, own in zip(names, folded, strict=True)
         if own and len(name) <= LONGEST_NAME and folded.count(own) == 1
     }
+
+
+def _note_of(column: Json) -> str:
+    note: str = column["note"] or ""
+    if note.startswith(REPEATED):
+        return f"{REPEATED} If this one holds a field of its own, choose it."
+    return note
 
 
 def _is_looked_at(column: Json, mapping: Json, questions: Json) -> bool:

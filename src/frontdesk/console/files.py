@@ -88,7 +88,10 @@ async def list_files(visit: Visit) -> Response:
         if selection == Selection(None, None, None):
             drafts = draft_rows(tx, visit, plans) if may_write else []
             sections = _sections(tx, visit, rows, selection, base)
-            sections[0] = sections[0]._replace(drafts=drafts)
+            # A dry run that failed stands there as its upload, from which it goes on.
+            of_drafts = {each.draft.dry_run_id for each in drafts}
+            others = [each for each in sections[0].rows if each.file.id not in of_drafts]
+            sections[0] = sections[0]._replace(rows=others, drafts=drafts)
             return sections, plans, None
         page = _read_page(tx, visit, selection)
         name = "Earlier files" if selection.before_id is not None else "Files"

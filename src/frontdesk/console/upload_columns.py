@@ -34,7 +34,7 @@ from frontdesk.console.upload import (
 from frontdesk.console.uploads import ENCODINGS
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
-from frontdesk.errors import Fault, Invalid, Malformed, RateLimited, Unavailable
+from frontdesk.errors import Fault, Invalid, Malformed, NotFound, RateLimited, Unavailable
 from frontdesk.files import list_mappings
 from frontdesk.files.actions import check_mapping, get_mapping, save_mapping
 from frontdesk.files.drafts.steps import DraftKey, dry_run, set_mapping, suggest
@@ -159,7 +159,11 @@ async def use_saved(visit: Visit) -> Response:
     def use(tx: Tx) -> None:
         _set(tx, visit, get_mapping(tx, name).mapping)
 
-    return await _take(visit, use, Step.COLUMNS)
+    try:
+        return await _take(visit, use, Step.COLUMNS)
+    except NotFound:
+        said = Said("There is no mapping of this name now. Nothing was changed.", 404)
+        return await _show(visit, Refusal(said))
 
 
 def _chosen(draft: Draft, typed: Mapping[str, str]) -> dict[str, Any]:
@@ -196,7 +200,8 @@ async def _save_as(visit: Visit, mapping: dict[str, Any]) -> Response:
         is_taken = any(each.name == name for each in list_mappings(tx, visit.account))
         if is_taken and not visit.form.is_set("replace"):
             raise WrongChoices({"name": "A mapping of this name is saved already.", "replace": "1"})
-        _set(tx, visit, mapping)
+        if draft_of(tx, visit).mapping != mapping:  # else its dry run stays
+            _set(tx, visit, mapping)
         key = MappingName(visit.account, name)
         save_mapping(tx, key, mapping, visit.requester, default=None)
 
@@ -238,6 +243,7 @@ async def _show(visit: Visit, refusal: Refusal, *, is_overtaken: bool = False) -
     typed = {} if is_overtaken else visit.form.fields
     suggestion = draft.suggestion or _NOTHING
     rows = column_rows(suggestion, page.mapping, typed, refusal.places)
+    missing = missing_fields(suggestion, page.mapping, typed) if rows else []
     text = json.dumps(page.mapping, indent=1, ensure_ascii=False)
     written = typed.get("mapping", text)
     return frame.show(
@@ -252,8 +258,8 @@ async def _show(visit: Visit, refusal: Refusal, *, is_overtaken: bool = False) -
         rows=[row for row in rows if row.has_select],
         others=[row for row in rows if not row.has_select],
         options=OPTIONS,
-        missing=missing_fields(suggestion, page.mapping, typed) if rows else [],
-        trial=trial_words(suggestion) if suggestion is not _NOTHING else None,
+        missing=missing,
+        trial=trial_words(suggestion, missing) if suggestion is not _NOTHING else None,
         text=text if len(written) > LONGEST_MAPPING else written,
         typed=typed,
         limits={"mapping": LONGEST_MAPPING, "name": LONGEST_NAME},

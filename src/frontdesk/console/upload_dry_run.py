@@ -52,6 +52,12 @@ class DryRunPage(NamedTuple):
         file = self.file
         return file is not None and file.state is FileState.DONE and not file.needs_mapping
 
+    @property
+    def does_something(self) -> bool:
+        """Whether some row is neither refused nor left out."""
+        counts = {} if self.file is None else self.file.counts
+        return not counts.keys() <= {model.REFUSED, model.SKIPPED, model.WARNED}
+
 
 @PAGES.get(_DRY_RUN, for_=Right.FILES_WRITE)
 @or_its_file

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from frontdesk import codes
 from frontdesk.codes import Kind
 from frontdesk.console import frame
 from frontdesk.console.actors import names_of
@@ -160,8 +161,14 @@ async def _read_start(pieces: AsyncIterator[bytes]) -> bytes:
 
 
 def _not_stored(error: FrontdeskError) -> Said:
-    rules = [fault.message for fault in error.faults] if isinstance(error, Invalid) else []
-    words = f"The file {rules[0]}." if rules else error.detail
+    words = error.detail
+    if isinstance(error, Invalid):
+        fault = error.faults[0]
+        words = f"The file {fault.message}."
+        if fault.code == codes.faults.EMPTY:
+            words = "The file is empty."
+        elif fault.field == "encoding":
+            words = "Choose an encoding of the list."
     return Said(f"{words} Nothing was stored.", PROBLEMS[error.kind].status)
 
 
