@@ -86,6 +86,13 @@ def test_a_callers_words_match_or_differ(sign_in: SignIn, desk: PeopleDesk, db: 
     assert "Zip code: differs" in browser.page
     assert not MARKERS.search(browser.page)
     assert actions(db).count("member.checked") == 2
+    for kept in ("Last name: matches", "Zip code: differs", "8 of 10 checks"):
+        assert kept in browser.open(page).page
+    assert "Last name: matches" not in sign_in(Role.EDITOR).open(page).page
+    assert actions(db).count("member.checked") == 2
+    browser.send(page + "/check", field="dob", text="16/05/2023")
+    assert browser.status == 422
+    assert re.search('id="text-fault">▲ Must be a real date', browser.page)
     for _ in range(8):
         browser.send(page + "/check", field="zipcode", text="99999")
     browser.send(page + "/check", field="zipcode", text="99999")
@@ -100,6 +107,10 @@ def test_a_record_opens_for_a_reason_for_this_session_for_15_minutes(
     browser = sign_in(Role.SUPPORT).open(page)
     browser.send(page + "/open", reason="caller_on_the_line", case="no number")
     assert (browser.status, "Zqlast" in browser.page) == (422, False)
+    assert 'id="case-fault"' in browser.page
+    browser.open(page).send(page + "/open", case="CASE-17")
+    assert (browser.status, "Zqlast" in browser.page) == (422, False)
+    assert 'id="reason-fault"' in browser.page
     browser.send(page + "/open", reason="caller_on_the_line", case="CASE-17")
     assert "Zqlast" in browser.page
     assert "member.opened" in actions(db)

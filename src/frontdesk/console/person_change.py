@@ -9,9 +9,16 @@ from frontdesk.access.accounts import get_account
 from frontdesk.access.model import WORKING
 from frontdesk.codes import Code
 from frontdesk.console import frame
-from frontdesk.console.actors import names_of
 from frontdesk.console.door import Pages
-from frontdesk.console.people import LABELS, PERSON, path_of, person_page, sender_of
+from frontdesk.console.people import (
+    LABELS,
+    PERSON,
+    overtaken_text,
+    path_of,
+    person_page,
+    sender_of,
+    version_of,
+)
 from frontdesk.console.rules import label_of, rules_by_field, rules_text
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
@@ -107,7 +114,7 @@ async def readdress(visit: Visit) -> Response:
     """Change a person's e-mail address, and send the invitation there if that is allowed."""
     asked = NewAddress(
         _member_id(visit),
-        _version(visit),
+        version_of(visit),
         visit.form.text("email", longest=_LONGEST),
         is_mailed=visit.form.is_set("is_mailed"),
     )
@@ -136,7 +143,7 @@ async def readdress(visit: Visit) -> Response:
 async def _change(visit: Visit, name: str, change: Change) -> Response:
     """Make the change, or show what it would do to the access, or say why nothing was done."""
     is_confirmed = visit.form.is_set("confirmed")
-    asked = AskedChange(_member_id(visit), _version(visit), change, is_confirmed)
+    asked = AskedChange(_member_id(visit), version_of(visit), change, is_confirmed)
     uniqueness = visit.app.config.uniqueness
     requester = visit.requester
     try:
@@ -205,15 +212,7 @@ async def _overtaken_page(visit: Visit, name: str, overtaken: MemberOvertaken) -
     """The form anew. Values of an open record are shown as they are now: what was typed over older
     ones would undo the other change.
     """
-    change = overtaken.change
-    names = await visit.app.ask(lambda tx: names_of(tx, {change.client}, visit.reach, visit.user))
-    who = names[change.client] if change.file_id is None else f"file {change.file_id}"
-    fields = ", ".join(map(label_of, change.fields[:10])) or "it"
-    at = frame.times_of(visit).minute(change.at)
-    message = (
-        f"This record changed while the page was open: {who} changed {fields} at {at}. You have "
-        "changed nothing."
-    )
+    message = f"{await overtaken_text(visit, overtaken)} You have changed nothing."
     keeps_typed = not visit.form.is_set("shown")
     return await _form_page(visit, name, status=409, message=message, keeps_typed=keeps_typed)
 
@@ -242,7 +241,7 @@ async def _form_page(
         status=status,
         heading=_TITLES[name],
         form=form,
-        version=form.version if refused is None else _version(visit),
+        version=form.version if refused is None else version_of(visit),
         are_shown="shown" in typed or form.values is not None,
         values={**(form.values or {}), **typed},
         rules=rules_by_field(refused or ()),
@@ -318,9 +317,3 @@ def _sentence(code: Code, member_id: int) -> str:
 
 def _member_id(visit: Visit) -> int:
     return visit.id_of("member_id", of="eligible member")
-
-
-def _version(visit: Visit) -> int:
-    """The version in the form. One that is no number is of no record."""
-    text = visit.form.text("version", longest=20)
-    return int(text) if text.isascii() and text.isdecimal() else -1
