@@ -62,26 +62,34 @@ class MailAnswer(NamedTuple):
     can_cancel: bool
 
 
-def mail_answer(why: WhyNoMail, times: Times, *, is_proven: bool) -> MailAnswer:
-    """`is_proven`: whether a mail of the reader may go to an address that support has entered."""
+def mail_answer(why: WhyNoMail, times: Times, *, is_proven: bool, has_address: bool) -> MailAnswer:
+    """`is_proven`: whether a mail of the reader may go to an address that support has entered.
+    `has_address`: whether the person has an e-mail address now.
+    """
     own = why.invitation
     blocked = why.suppression.reason if why.suppression is not None else None
     tone, happened = ("plain", "No mail was sent.") if own is None else _STATES[own.state]
+    if blocked is not None and tone == "good":
+        tone = "warn"
     moment = why.due_at or why.leaves_by or (own.updated_at if own is not None else None)
     sentences = [why.sentence]
     if blocked is not None:
         sentences.append(_SUPPRESSED[blocked])
-    can_send = own is not None and own.state in RESENDABLE and blocked is None
+    if own is not None and not has_address:
+        sentences.append("The person has no e-mail address now.")
+    can_send = has_address and own is not None and own.state in RESENDABLE and blocked is None
     if why.resendable_from is not None:
         sentences.append(f"It can be sent again from {times.minute(why.resendable_from)}.")
+    # Who has complained or unsubscribed has had the mail.
+    advised = _ADVICE.keys() - ({MailRemedy.LOOK_IN_RELAY_LOG} if blocked is not None else set())
     is_kept_back = why.reason == codes.mail.UNPROVEN and not is_proven
     return MailAnswer(
         tone=tone,
         happened=happened,
         sentence=" ".join(filter(None, sentences)),
         when=times.at(moment),
-        advice=tuple(_ADVICE[each] for each in why.remedies if each in _ADVICE),
+        advice=tuple(_ADVICE[each] for each in why.remedies if each in advised),
         can_resend=can_send and why.resendable_from is None and not is_kept_back,
-        can_unblock=blocked is SuppressionReason.HARD_BOUNCE and not is_kept_back,
+        can_unblock=has_address and blocked is SuppressionReason.HARD_BOUNCE and not is_kept_back,
         can_cancel=own is not None and own.state in CANCELLABLE,
     )

@@ -9,6 +9,7 @@ from frontdesk.console import frame
 from frontdesk.console.actors import names_of
 from frontdesk.console.door import Pages
 from frontdesk.console.mail_words import mail_answer
+from frontdesk.console.person_said import said_of
 from frontdesk.console.reasons import REASONS
 from frontdesk.console.rules import label_of, rules_by_field, rules_text
 from frontdesk.console.times import try_again_text
@@ -32,8 +33,9 @@ from frontdesk.disclosures.person import PersonView, Viewer, view_person
 from frontdesk.disclosures.searches import find_search
 from frontdesk.eligibility import person_mail
 from frontdesk.eligibility.person_change import MemberOvertaken
-from frontdesk.eligibility.search import ByBirthDate, ByEmail, ByExternalId, FindBy
+from frontdesk.eligibility.search import ByBirthDate, ByEmail, ByExternalId, FindBy, FoundPeople
 from frontdesk.errors import FrontdeskError, Invalid, NotFound, RateLimited
+from frontdesk.plans import list_plans
 from frontdesk.reach import EVERY, Reach
 from frontdesk.users.model import NotFresh, Right, Role
 from frontdesk.web.response import Response
@@ -109,9 +111,12 @@ async def show_found(visit: Visit) -> Response:
     """Show the people of a search of this session."""
     number = visit.request.path_parameters["number"]
     holder = Holder(visit.user.actor, visit.own_session.id)
-    found = await visit.app.ask(
-        lambda tx: find_search(tx, visit.reach, holder, number, now=visit.now)
-    )
+
+    def read(tx: Tx) -> tuple[FoundPeople, Mapping[int, str]]:
+        found = find_search(tx, visit.reach, holder, number, now=visit.now)
+        return found, _plan_names(tx, visit.reach, found)
+
+    found, plans = await visit.app.ask(read)
     may_see = visit.user.may(Right.PEOPLE_CHECK, visit.account)
     may_read_trail = visit.user.may(Right.TRAIL, visit.account)
     return frame.show(
@@ -119,9 +124,17 @@ async def show_found(visit: Visit) -> Response:
         "People found",
         "people/found.html",
         found=found,
+        plans=plans,
         may_see=may_see,
         trail=f"/console/accounts/{visit.account}/trail" if may_read_trail else "",
     )
+
+
+def _plan_names(tx: Tx, reach: Reach, found: FoundPeople) -> Mapping[int, str]:
+    """The names of the plans of the people."""
+    wanted = {person.plan_id for person in found.people}
+    plans = list_plans(tx, reach) if wanted else []
+    return {plan.id: plan.name for plan in plans if plan.id in wanted}
 
 
 @PAGES.get(PERSON, for_=Right.PEOPLE_CHECK)
@@ -131,19 +144,22 @@ async def show_person(visit: Visit) -> Response:
 
 
 async def person_page(visit: Visit, *, status: int = 200, **said: Any) -> Response:
-    """`said`: what the page says of the last form: `message`, `tone`, `rules` by field."""
+    """`said`: what the page says of the last form: `message`, `rules` by field."""
     member_id = _member_id(visit)
     viewer = Viewer(sender_of(visit), _mail_reach(visit), visit.app.config.sends_mail)
 
     # A view of an open record is recorded, in the transaction that reads it.
-    def read(tx: Tx) -> tuple[PersonView, Mapping[str, str]]:
+    def read(tx: Tx) -> tuple[PersonView, Mapping[str, str], Mapping[int, str]]:
         person = view_person(tx, visit.requester, visit.reach, member_id, viewer)
         if person.record is not None:
             visit.app.usage.refuse_used_up_trail(visit.account, visit.now)
         actors = {change.client for change in person.changes}
-        return person, names_of(tx, actors, visit.reach, visit.user)
+        names = names_of(tx, actors, visit.reach, visit.user)
+        return person, names, _plan_names(tx, visit.reach, person.similar)
 
-    person, names = await visit.app.write(read)
+    person, names, plans = await visit.app.write(read)
+    if "message" not in said:
+        said |= {"message": said_of(visit, person), "tone": "warn"}
     return frame.show(
         visit,
         f"Person {person.covered.id}",
@@ -151,7 +167,13 @@ async def person_page(visit: Visit, *, status: int = 200, **said: Any) -> Respon
         status=status,
         person=person,
         names=names,
-        mail=mail_answer(person.why, frame.times_of(visit), is_proven=person.is_proven),
+        plans=plans,
+        mail=mail_answer(
+            person.why,
+            frame.times_of(visit),
+            is_proven=person.is_proven,
+            has_address=person.covered.masked_email is not None,
+        ),
         may_send=visit.user.may(Right.INVITATION_SEND, visit.account),
         may_change=visit.user.may(Right.RECORD_CHANGE, visit.account),
         may_readdress=visit.user.may(Right.EMAIL_CHANGE, visit.account),
@@ -159,10 +181,11 @@ async def person_page(visit: Visit, *, status: int = 200, **said: Any) -> Respon
         fields=CheckedField,
         most_checks=CHECKS_AN_HOUR,
         labels=LABELS,
+        label_of=label_of,
         reasons=OpeningReason,
         reason_labels=REASONS,
         typed=visit.form.fields,
-        **({"message": "", "tone": "bad", "rules": {}} | said),
+        **({"tone": "bad", "rules": {}} | said),
     )
 
 

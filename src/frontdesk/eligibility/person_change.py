@@ -165,7 +165,7 @@ def _record_of(tx: Tx, member: store.Values, change: Change, requester: Requeste
     record = parse_member(given | {"expiry_date": change.on}, today="")
     if record.faults or record.given["expiry_date"] is not None:
         return record
-    fault = Fault("expiry_date", codes.faults.REQUIRED, "must be the last day of access")
+    fault = Fault("expiry_date", codes.faults.REQUIRED, "must not be blank")
     return replace(record, faults=(fault,))
 
 
