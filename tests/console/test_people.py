@@ -323,3 +323,18 @@ def test_a_mail_is_sent_as_the_page_has_shown_its_address(
     assert invitation.state is InvitationState.CANCELLED
     browser.open(page).send(page + "/resend")
     assert "The mail waits" in browser.page
+
+
+def test_a_mail_to_an_earlier_address_is_told_as_that(
+    sign_in: SignIn, desk: PeopleDesk, db: Database
+) -> None:
+    id_ = desk.enrol(1, **MARKED | {"invite_immediately": True})
+    sent = update(invitations).values(state=InvitationState.SENT, due_at=None, reason=None)
+    with db.write() as tx:
+        tx.execute(sent)
+    browser = sign_in(Role.SUPPORT).open(desk.page_of(id_) + "/address")
+    browser.send(desk.page_of(id_) + "/address", email="zqother@zqhost.example")
+    assert "▲</span> The mail was sent to an earlier address." in browser.page
+    assert "No mail has gone to the present address." in browser.page
+    desk.enrol(1, **MARKED)
+    assert "●</span> The mail was sent." in browser.open(desk.page_of(id_)).page
