@@ -4,10 +4,13 @@ import re
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from frontdesk.db import Database
+from frontdesk.eligibility.person_change import read_version
 from frontdesk.invitations import find_of_members, suppress
 from frontdesk.invitations.model import InvitationState, SuppressionReason
+from frontdesk.invitations.tables import invitations
 from frontdesk.users.model import Role
 from tests.conftest import Api, SetClock
 from tests.console.browsing import Browser
@@ -48,6 +51,7 @@ def test_several_people_are_listed_covered_for_this_session_only(
     found = browser.path
     assert found.startswith(desk.place + "/found/")
     assert browser.page.count("Z. Z.") == 2
+    assert len(re.findall("<td><bdi>[^<]+</bdi></td><td><bdi>AB 00000", browser.page)) == 2
     assert not MARKERS.search(browser.page)
     assert "people.searched" in actions(db)
     other = sign_in(Role.EDITOR).open(found)
@@ -86,6 +90,13 @@ def test_a_callers_words_match_or_differ(sign_in: SignIn, desk: PeopleDesk, db: 
     assert "Zip code: differs" in browser.page
     assert not MARKERS.search(browser.page)
     assert actions(db).count("member.checked") == 2
+    for kept in ("Last name: matches", "Zip code: differs", "8 of 10 checks"):
+        assert kept in browser.open(page).page
+    assert "Last name: matches" not in sign_in(Role.EDITOR).open(page).page
+    assert actions(db).count("member.checked") == 2
+    browser.send(page + "/check", field="dob", text="16/05/2023")
+    assert browser.status == 422
+    assert re.search('id="text-fault">▲ Must be a real date', browser.page)
     for _ in range(8):
         browser.send(page + "/check", field="zipcode", text="99999")
     browser.send(page + "/check", field="zipcode", text="99999")
@@ -100,6 +111,10 @@ def test_a_record_opens_for_a_reason_for_this_session_for_15_minutes(
     browser = sign_in(Role.SUPPORT).open(page)
     browser.send(page + "/open", reason="caller_on_the_line", case="no number")
     assert (browser.status, "Zqlast" in browser.page) == (422, False)
+    assert 'id="case-fault"' in browser.page
+    browser.open(page).send(page + "/open", case="CASE-17")
+    assert (browser.status, "Zqlast" in browser.page) == (422, False)
+    assert 'id="reason-fault"' in browser.page
     browser.send(page + "/open", reason="caller_on_the_line", case="CASE-17")
     assert "Zqlast" in browser.page
     assert "member.opened" in actions(db)
@@ -166,7 +181,8 @@ def test_a_bounce_is_lifted_and_an_unsubscription_is_not(
         )
     browser.open(page)
     assert "nobody can lift that" in browser.page
-    fields = {"token": browser.form(page + "/check")["token"]}
+    version = str(db.ask(lambda tx: read_version(tx, id_)))
+    fields = {"token": browser.form(page + "/check")["token"], "version": version}
     browser.post(page + "/unblock", fields)
     assert (browser.status, "unsubscribed" in browser.page) == (409, True)
     browser.post(page + "/resend", fields)
@@ -275,3 +291,65 @@ def test_a_bounce_is_lifted_of_a_person_who_was_never_invited(
     browser = sign_in(Role.SUPPORT).open(page)
     browser.send(page + "/unblock")
     assert (browser.status, "A mail bounced" in browser.page) == (200, False)
+
+
+def test_no_mail_is_offered_without_an_address(sign_in: SignIn, desk: PeopleDesk) -> None:
+    id_ = desk.enrol(1, **MARKED | {"invite_immediately": True})
+    page = desk.page_of(id_)
+    browser = sign_in(Role.EDITOR).open(page)
+    browser.send(page + "/cancel")
+    assert "Send it again" in browser.page
+    desk.enrol(1, **MARKED | {"email": None})
+    assert "The person has no e-mail address now." in browser.open(page).page
+    assert "Send it again" not in browser.page
+
+
+def test_a_reader_who_complained_is_not_sent_to_the_spam_folder(
+    sign_in: SignIn, desk: PeopleDesk, db: Database, clock: SetClock
+) -> None:
+    id_ = desk.enrol(1, **MARKED | {"invite_immediately": True})
+    sent = update(invitations).values(state=InvitationState.SENT, due_at=None, reason=None)
+    with db.write() as tx:
+        tx.execute(sent)
+    browser = sign_in(Role.EDITOR).open(desk.page_of(id_))
+    assert "spam folder" in browser.page
+    complaint = SuppressionReason.COMPLAINT
+    with db.write() as tx:
+        suppress(tx, MARKED["email"], complaint, now=clock(), account_id=desk.customer.account_id)
+    browser.open(desk.page_of(id_))
+    assert "The reader complained" in browser.page
+    assert "spam folder" not in browser.page
+    assert re.search('state warn"><span aria-hidden="true">▲</span> The mail was', browser.page)
+
+
+def test_a_mail_is_sent_as_the_page_has_shown_its_address(
+    sign_in: SignIn, desk: PeopleDesk, db: Database
+) -> None:
+    id_ = desk.enrol(1, **MARKED | {"invite_immediately": True})
+    page = desk.page_of(id_)
+    browser = sign_in(Role.EDITOR).open(page)
+    browser.send(page + "/cancel")
+    support = sign_in(Role.SUPPORT).open(page + "/address")
+    support.send(page + "/address", email="zqother@zqhost.example")
+    browser.send(page + "/resend")
+    assert browser.status == 409
+    assert "This record changed while the page was open" in browser.page
+    [invitation] = db.ask(lambda tx: find_of_members(tx, [id_]))
+    assert invitation.state is InvitationState.CANCELLED
+    browser.open(page).send(page + "/resend")
+    assert "The mail waits" in browser.page
+
+
+def test_a_mail_to_an_earlier_address_is_told_as_that(
+    sign_in: SignIn, desk: PeopleDesk, db: Database
+) -> None:
+    id_ = desk.enrol(1, **MARKED | {"invite_immediately": True})
+    sent = update(invitations).values(state=InvitationState.SENT, due_at=None, reason=None)
+    with db.write() as tx:
+        tx.execute(sent)
+    browser = sign_in(Role.SUPPORT).open(desk.page_of(id_) + "/address")
+    browser.send(desk.page_of(id_) + "/address", email="zqother@zqhost.example")
+    assert "▲</span> The mail was sent to an earlier address." in browser.page
+    assert "No mail has gone to the present address." in browser.page
+    desk.enrol(1, **MARKED)
+    assert "●</span> The mail was sent." in browser.open(desk.page_of(id_)).page

@@ -2,18 +2,20 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from sqlalchemy import update
 
 from frontdesk import codes
 from frontdesk.config import Uniqueness
-from frontdesk.db import Database
+from frontdesk.db import Database, Tx
 from frontdesk.db.engine import write_alone
 from frontdesk.disclosures.another_address import (
     FactsChanged,
     MailSender,
     NewAddress,
+    ShownPerson,
     change_address,
     resend,
     unblock_and_resend,
@@ -84,6 +86,10 @@ def invitation_of(db: Database, member_id: int) -> Invitation:
     return found
 
 
+def shown(tx: Tx, member_id: int) -> ShownPerson:
+    return ShownPerson(member_id, read_version(tx, member_id))
+
+
 def unproven_of(db: Database, member_id: int) -> set[str]:
     return {address for _, address in db.ask(lambda tx: list_unproven(tx, [member_id]))}
 
@@ -106,12 +112,12 @@ def test_no_way_to_a_mail_leads_to_an_unproven_address(finder: Finder) -> None:
             resend_invitation(tx, reach, invitation.id, WHO, find_addresses=find_addresses)
         assert refused.value.code == codes.operators.ADDRESS_UNPROVEN
     with pytest.raises(FrontdeskError), finder.db.write() as tx:
-        resend(tx, finder.reach, id_, WHO, sender=SUPPORT)
+        resend(tx, finder.reach, shown(tx, id_), WHO, sender=SUPPORT)
     bounce = SuppressionReason.HARD_BOUNCE
     with finder.db.write() as tx:
         suppress(tx, NEW, bounce, now=NOW, account_id=finder.customer.account_id)
     with pytest.raises(FrontdeskError), finder.db.write() as tx:
-        unblock_and_resend(tx, finder.reach, id_, WHO, lift_within=EVERY, sender=SUPPORT)
+        unblock_and_resend(tx, finder.reach, shown(tx, id_), WHO, lift_within=EVERY, sender=SUPPORT)
     assert invitation_of(finder.db, id_).state is InvitationState.FAILED
 
 
@@ -131,7 +137,7 @@ def test_an_editor_vouches_and_the_mark_goes(finder: Finder) -> None:
     failed(finder, id_)
     change(finder, id_)
     with finder.db.write() as tx:
-        resend(tx, finder.reach, id_, WHO, sender=EDITOR)
+        resend(tx, finder.reach, shown(tx, id_), WHO, sender=EDITOR)
     invitation = invitation_of(finder.db, id_)
     assert (invitation.state, invitation.address) == (InvitationState.PENDING, NEW)
     assert unproven_of(finder.db, id_) == set()
@@ -153,15 +159,27 @@ def test_an_address_that_comes_back_is_still_unproven(finder: Finder) -> None:
     change(finder, id_, email="second@example.com")
     finder.enrol(1, email="hr@example.com")
     with finder.db.write() as tx:
-        resend(tx, finder.reach, id_, WHO, sender=EDITOR)
+        resend(tx, finder.reach, shown(tx, id_), WHO, sender=EDITOR)
     failed(finder, id_)
     for back in (NEW, "second@example.com"):
         finder.enrol(1, email=back)  # as the undo of a file gives it back
         assert run_bulk_resend(finder) == {codes.operators.ADDRESS_UNPROVEN: 1}
         with pytest.raises(FrontdeskError) as refused, finder.db.write() as tx:
-            resend(tx, finder.reach, id_, WHO, sender=SUPPORT)
+            resend(tx, finder.reach, shown(tx, id_), WHO, sender=SUPPORT)
         assert refused.value.code == codes.operators.ADDRESS_UNPROVEN
     assert invitation_of(finder.db, id_).address == "hr@example.com"
+
+
+def test_nobody_vouches_for_an_address_that_the_page_has_not_shown(finder: Finder) -> None:
+    id_ = finder.enrol(1, invite_immediately=True)
+    failed(finder, id_)
+    before = finder.db.ask(lambda tx: shown(tx, id_))
+    change(finder, id_)
+    for mend in (resend, partial(unblock_and_resend, lift_within=EVERY)):
+        with pytest.raises(MemberOvertaken), finder.db.write() as tx:
+            mend(tx, finder.reach, before, WHO, sender=EDITOR)
+    assert unproven_of(finder.db, id_) == {NEW}
+    assert invitation_of(finder.db, id_).state is InvitationState.FAILED
 
 
 def test_who_vouches_for_one_address_vouches_for_no_other(finder: Finder) -> None:

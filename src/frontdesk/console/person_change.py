@@ -9,17 +9,17 @@ from frontdesk.access.accounts import get_account
 from frontdesk.access.model import WORKING
 from frontdesk.codes import Code
 from frontdesk.console import frame
-from frontdesk.console.actors import names_of
 from frontdesk.console.door import Pages
-from frontdesk.console.people import LABELS, PERSON, path_of, person_page, sender_of
+from frontdesk.console.people import LABELS, PERSON, overtaken_text, path_of, sender_of, version_of
+from frontdesk.console.person_said import WORDS
 from frontdesk.console.rules import label_of, rules_by_field, rules_text
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
 from frontdesk.disclosures.another_address import FactsChanged, NewAddress, change_address
 from frontdesk.disclosures.change_form import ChangeForm, view_change_form
 from frontdesk.disclosures.model import FACTS_NEEDED
-from frontdesk.eligibility.access_days import AccessPair, Spans, compare_access
-from frontdesk.eligibility.days import OPEN
+from frontdesk.eligibility.access_days import AccessPair, Loss, Spans, compare_access
+from frontdesk.eligibility.days import OPEN, day_after, day_before
 from frontdesk.eligibility.model import Enrolled, MemberWarning, Outcome
 from frontdesk.eligibility.person_change import (
     CORRECTED,
@@ -31,7 +31,6 @@ from frontdesk.eligibility.person_change import (
     Rename,
     change_person,
 )
-from frontdesk.eligibility.person_mail import NewAddressMail
 from frontdesk.errors import Conflict, Fault, FrontdeskError, Invalid, RateLimited, Suspended
 from frontdesk.invitations.unproven import TooManyUnproven
 from frontdesk.users.model import Right
@@ -46,16 +45,7 @@ _LONGEST = (
     65_536  # characters: what a whole form may have, so that a rule of the field refuses a text
 )
 _UNCHANGED = "Nothing was changed: the record has these values already."
-
-_MAIL_SAID = {
-    NewAddressMail.REFUSED: (
-        "The address is changed. The invitation can't be sent there now; see below why."
-    ),
-    NewAddressMail.LEAVING: (
-        "The address is changed. A mail was just leaving for the earlier address, so nothing was sent "
-        "to the new one. Send it again once that mail has left."
-    ),
-}
+_NOTHING_TYPED = "Nothing was typed, so nothing was changed."
 
 
 @PAGES.get(PERSON + "/correct", for_=Right.RECORD_CHANGE)
@@ -107,7 +97,7 @@ async def readdress(visit: Visit) -> Response:
     """Change a person's e-mail address, and send the invitation there if that is allowed."""
     asked = NewAddress(
         _member_id(visit),
-        _version(visit),
+        version_of(visit),
         visit.form.text("email", longest=_LONGEST),
         is_mailed=visit.form.is_set("is_mailed"),
     )
@@ -128,15 +118,15 @@ async def readdress(visit: Visit) -> Response:
     if mail is None:
         return await _form_page(visit, "address", message=_UNCHANGED)
     visit.app.db.announce_work()
-    if mail in _MAIL_SAID:
-        return await person_page(visit, message=_MAIL_SAID[mail], tone="warn")
-    return frame.go_to(path_of(visit, asked.member_id))
+    return _go_back(visit, [mail])
 
 
 async def _change(visit: Visit, name: str, change: Change) -> Response:
     """Make the change, or show what it would do to the access, or say why nothing was done."""
+    if visit.form.is_set("again"):
+        return await _form_page(visit, name, refused=())
     is_confirmed = visit.form.is_set("confirmed")
-    asked = AskedChange(_member_id(visit), _version(visit), change, is_confirmed)
+    asked = AskedChange(_member_id(visit), version_of(visit), change, is_confirmed)
     uniqueness = visit.app.config.uniqueness
     requester = visit.requester
     try:
@@ -153,11 +143,16 @@ async def _change(visit: Visit, name: str, change: Change) -> Response:
         return await _confirm_page(visit, name, made)
     visit.app.db.announce_work()
     if made.outcome is Outcome.UNCHANGED:
-        return await _form_page(visit, name, message=_UNCHANGED)
-    if made.warnings:
-        said = " ".join(("The change was made.", *_warned(made.warnings)))
-        return await person_page(visit, message=said, tone="warn")
-    return frame.go_to(path_of(visit, asked.member_id))
+        is_typed = visit.form.is_set("shown") or any(_filled(visit, name))
+        return await _form_page(visit, name, message=_UNCHANGED if is_typed else _NOTHING_TYPED)
+    return _go_back(visit, [warning.code for warning in made.warnings])
+
+
+def _go_back(visit: Visit, said: Sequence[str]) -> Response:
+    """To the person's page, which says these words of the change (`person_said`)."""
+    words = ",".join(word for word in dict.fromkeys(said) if word in WORDS)
+    path = path_of(visit, _member_id(visit))
+    return frame.go_to(f"{path}?said={words}" if words else path)
 
 
 async def _write(visit: Visit, work: Callable[[Tx], Result | FrontdeskError]) -> Result:
@@ -182,7 +177,9 @@ async def _refused_page(visit: Visit, name: str, error: FrontdeskError) -> Respo
     message = f"{error.detail} Nothing was changed."
     faults: tuple[Fault, ...] = ()
     if isinstance(error, Invalid):
-        faults = tuple(each._replace(field=_field_of(name, each.field)) for each in error.faults)
+        faults = tuple(
+            dict.fromkeys(each._replace(field=_field_of(name, each.field)) for each in error.faults)
+        )
         rest = [each for each in faults if each.field.partition(".")[0] not in _fields_of(name)]
         said = rules_text(Invalid(rest)) if rest else "See the rules at the fields."
         message = f"Nothing was changed. {said}"
@@ -192,8 +189,17 @@ async def _refused_page(visit: Visit, name: str, error: FrontdeskError) -> Respo
 
 
 def _field_of(name: str, field: str) -> str:
-    """The form's field that stands for one of the record."""
-    return "on" if name == "end" and field == "expiry_date" else field
+    """The form's field that stands for one of the record. A member_id is renamed with an external_id
+    that is the same.
+    """
+    return {("end", "expiry_date"): "on", ("rename", "member_id"): "external_id"}.get(
+        (name, field), field
+    )
+
+
+def _filled(visit: Visit, name: str) -> list[str]:
+    """The fields of the form that have a text."""
+    return [each for each in _fields_of(name) if visit.form.text(each, longest=_LONGEST)]
 
 
 def _fields_of(name: str) -> Sequence[str]:
@@ -205,15 +211,7 @@ async def _overtaken_page(visit: Visit, name: str, overtaken: MemberOvertaken) -
     """The form anew. Values of an open record are shown as they are now: what was typed over older
     ones would undo the other change.
     """
-    change = overtaken.change
-    names = await visit.app.ask(lambda tx: names_of(tx, {change.client}, visit.reach, visit.user))
-    who = names[change.client] if change.file_id is None else f"file {change.file_id}"
-    fields = ", ".join(map(label_of, change.fields[:10])) or "it"
-    at = frame.times_of(visit).minute(change.at)
-    message = (
-        f"This record changed while the page was open: {who} changed {fields} at {at}. You have "
-        "changed nothing."
-    )
+    message = f"{await overtaken_text(visit, overtaken)} You have changed nothing."
     keeps_typed = not visit.form.is_set("shown")
     return await _form_page(visit, name, status=409, message=message, keeps_typed=keeps_typed)
 
@@ -242,7 +240,7 @@ async def _form_page(
         status=status,
         heading=_TITLES[name],
         form=form,
-        version=form.version if refused is None else _version(visit),
+        version=form.version if refused is None else version_of(visit),
         are_shown="shown" in typed or form.values is not None,
         values={**(form.values or {}), **typed},
         rules=rules_by_field(refused or ()),
@@ -286,9 +284,10 @@ async def _confirm_page(visit: Visit, name: str, made: Enrolled) -> Response:
     pair = made.access or AccessPair(before=(), after=())
     loss = compare_access(*pair, form.today).loss
     fields = {
-        key: text for key, text in visit.form.fields.items() if key not in ("user", "confirmed")
+        key: text
+        for key, text in visit.form.fields.items()
+        if key not in ("user", "confirmed", "again")
     }
-    filled = [each for each in _fields_of(name) if visit.form.text(each, longest=_LONGEST)]
     return frame.show(
         visit,
         f"Person {form.covered.id}: {_TITLES[name].lower()}",
@@ -298,12 +297,25 @@ async def _confirm_page(visit: Visit, name: str, made: Enrolled) -> Response:
         before=_days_of(pair.before),
         after=_days_of(pair.after),
         loss=loss,
+        ends_from=_ends_from(loss, form.today),
         warnings=_warned(made.warnings) if form.is_open else [],
-        changed=[label_of(each) for each in (made.changes if form.is_open else filled)],
+        changed=[
+            label_of(each) for each in (made.changes if form.is_open else _filled(visit, name))
+        ],
         fields=fields,
         name=name,
         own=path_of(visit, form.covered.id),
     )
+
+
+def _ends_from(loss: Loss | None, today: str) -> str:
+    """The first day without access; "" if none is lost. That of a last day in the past is past too,
+    though a loss counts from today on.
+    """
+    if loss is None:
+        return ""
+    is_past = loss.last_day and loss.last_day < day_before(today)
+    return day_after(loss.last_day) if is_past else loss.first_day
 
 
 def _days_of(spans: Spans) -> list[str]:
@@ -321,9 +333,3 @@ def _sentence(code: Code, member_id: int) -> str:
 
 def _member_id(visit: Visit) -> int:
     return visit.id_of("member_id", of="eligible member")
-
-
-def _version(visit: Visit) -> int:
-    """The version in the form. One that is no number is of no record."""
-    text = visit.form.text("version", longest=20)
-    return int(text) if text.isascii() and text.isdecimal() else -1

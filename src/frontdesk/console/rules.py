@@ -7,7 +7,6 @@ LABELS = {
     "dob": "Birth date",
     "email": "E-mail",
     "external_id": "external_id",
-    "gender": "Sex",
     "member_id": "member_id",
     "on": "Last day of access",
     "effective_date": "First day of access",
@@ -29,7 +28,7 @@ def label_of(field: str) -> str:
 
 def rules_text(error: FrontdeskError) -> str:
     """The rules of the fields at fault; without any the error's own sentence."""
-    rules = [f"{label_of(fault.field)}: {fault.message.rstrip('.')}." for fault in error.faults]
+    rules = [f"{label_of(fault.field)}: {_rule_of(fault)}." for fault in error.faults]
     return " ".join(rules) or error.detail
 
 
@@ -38,7 +37,24 @@ def rules_by_field(faults: tuple[Fault, ...]) -> dict[str, str]:
     texts: dict[str, str] = {}
     for fault in faults:
         name = fault.field.partition(".")[0]
-        rule = fault.message.rstrip(".")
+        rule = _rule_of(fault)
         sentence = f"{rule[:1].upper()}{rule[1:]}."
-        texts[name] = f"{texts[name]} {sentence}" if name in texts else sentence
+        known = texts.get(name, "")
+        texts[name] = known if sentence in known else f"{known} {sentence}".strip()
     return texts
+
+
+# What a rule calls by the words of the API, as a form calls it.
+_WORDS = {
+    "null or blank": "blank",
+    "effective_date": "the first day of access",
+    "expiry_date": "the last day of access",
+}
+
+
+def _rule_of(fault: Fault) -> str:
+    """The rule in the words of a form, without a full stop."""
+    rule = fault.message.rstrip(".")
+    for word, text in _WORDS.items():
+        rule = rule.replace(word, text)
+    return rule

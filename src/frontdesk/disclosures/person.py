@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 from frontdesk.audit import Requester
 from frontdesk.db import Tx
 from frontdesk.disclosures.another_address import MailSender, is_proven
+from frontdesk.disclosures.checks import find_checks
 from frontdesk.disclosures.covered import read_covered
-from frontdesk.disclosures.model import Holder
+from frontdesk.disclosures.model import CallersChecks, Holder
 from frontdesk.disclosures.opened import find_opening, read_opened
 from frontdesk.eligibility.covered import CoveredPerson, MemberChange
 from frontdesk.eligibility.mailed import mailed_member
+from frontdesk.eligibility.person_change import read_version
 from frontdesk.eligibility.search import FoundPeople, find_similar_to, get_kept, list_changes
 from frontdesk.invitations.why import WhyNoMail, why_no_mail
 from frontdesk.plans import get_plan
@@ -34,7 +36,7 @@ class Viewer(NamedTuple):
 class PersonView:
     """A person for the page. `record` is what its account reads of it, with the time until which it
     is open in this session; None while it is covered. `is_proven`: whether a mail of this user may go
-    to an address that support has entered.
+    to an address that support has entered. `version` is that of the history, for the forms.
     """
 
     covered: CoveredPerson
@@ -45,6 +47,8 @@ class PersonView:
     record: dict[str, Any] | None
     open_until: datetime | None
     is_proven: bool
+    version: int
+    checks: CallersChecks
 
 
 def view_person(
@@ -56,7 +60,8 @@ def view_person(
     now = requester.now
     member = get_kept(tx, reach, member_id)
     session_id = viewer.sender.session_id
-    opening = find_opening(tx, member["id"], Holder(requester.actor, session_id), now=now)
+    holder = Holder(requester.actor, session_id)
+    opening = find_opening(tx, member["id"], holder, now=now)
     record = None
     if opening is not None:
         record = read_opened(tx, requester, reach, member["id"], session_id=session_id)
@@ -70,4 +75,6 @@ def view_person(
         record=record,
         open_until=opening and opening.until,
         is_proven=is_proven(tx, requester, member["id"], viewer.sender),
+        version=read_version(tx, member["id"]),
+        checks=find_checks(tx, member["id"], holder, now=now),
     )

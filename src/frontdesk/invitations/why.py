@@ -83,7 +83,7 @@ class WhyNoMail:
     one that waits: `due_at`, when it is tried
     next; `leaves_by`, when it leaves at the latest while a worker runs, None if 1,000 and more wait
     with it; `hold`; and the mails of
-    this hour, `used` of `limit`.
+    this hour, `used` of `limit`. `is_elsewhere`: the invitation was for an earlier address of the member.
     """
 
     reason: str
@@ -98,6 +98,7 @@ class WhyNoMail:
     resendable_from: datetime | None = None
     used: int | None = None
     limit: int | None = None
+    is_elsewhere: bool = False
 
 
 def why_no_mail(
@@ -118,7 +119,12 @@ def why_no_mail(
     own = as_shown(tx, reach, stored)
     if own.state is not InvitationState.PENDING:
         why = _settled(tx, own, member, suppression)
-        return replace(why, resendable_from=resendable_from(own, address, now=now))
+        last = stored.address_folded
+        return replace(
+            why,
+            resendable_from=resendable_from(own, address, now=now),
+            is_elsewhere=last is not None and last != member.email_folded,
+        )
     why = _first_obstacle(tx, own, member, suppression, has_relay=has_relay, now=now)
     if why.reason == codes.mail.WORKER and stored.reason is not own.reason:
         return _because(codes.mail.WAITING, own, suppression, MailRemedy.WAIT)
