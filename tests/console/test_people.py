@@ -4,13 +4,15 @@ import re
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from frontdesk.db import Database
 from frontdesk.invitations import find_of_members, suppress
 from frontdesk.invitations.model import InvitationState, SuppressionReason
+from frontdesk.invitations.tables import invitations
 from frontdesk.users.model import Role
 from tests.conftest import Api, SetClock
-from tests.console.browsing import Browser
+from tests.console.browsing import Browser, text_of
 from tests.console.conftest import SignIn
 from tests.console.persons import MARKED, MARKERS, PeopleDesk, actions
 from tests.factories import Customer, make_customer
@@ -48,6 +50,7 @@ def test_several_people_are_listed_covered_for_this_session_only(
     found = browser.path
     assert found.startswith(desk.place + "/found/")
     assert browser.page.count("Z. Z.") == 2
+    assert '<th scope="col">Plan</th>' in browser.page
     assert not MARKERS.search(browser.page)
     assert "people.searched" in actions(db)
     other = sign_in(Role.EDITOR).open(found)
@@ -84,6 +87,14 @@ def test_a_callers_words_match_or_differ(sign_in: SignIn, desk: PeopleDesk, db: 
     assert "Last name: matches" in browser.page
     browser.send(page + "/check", field="zipcode", text="99999")
     assert "Zip code: differs" in browser.page
+    assert browser.path == f"{page}?checked=zipcode"
+    before = actions(db).count("member.checked")
+    for shown in (browser.open(browser.path), browser.open(page)):
+        assert "Zip code differs , " in text_of(shown)
+        assert "Last name matches" in text_of(shown)
+        assert "8 are left" in text_of(shown)
+    assert actions(db).count("member.checked") == before
+    assert "Last name matches" not in text_of(sign_in(Role.APPROVER).open(page))
     assert not MARKERS.search(browser.page)
     assert actions(db).count("member.checked") == 2
     for _ in range(8):
@@ -98,6 +109,9 @@ def test_a_record_opens_for_a_reason_for_this_session_for_15_minutes(
     id_ = desk.enrol(1, **MARKED)
     page = desk.page_of(id_)
     browser = sign_in(Role.SUPPORT).open(page)
+    assert browser.form(page + "/open").get("reason", "") == ""
+    browser.send(page + "/open", case="C-1")
+    assert (browser.status, "Reason: choose one." in browser.page) == (422, True)
     browser.send(page + "/open", reason="caller_on_the_line", case="no number")
     assert (browser.status, "Zqlast" in browser.page) == (422, False)
     browser.send(page + "/open", reason="caller_on_the_line", case="CASE-17")
@@ -171,6 +185,33 @@ def test_a_bounce_is_lifted_and_an_unsubscription_is_not(
     assert (browser.status, "unsubscribed" in browser.page) == (409, True)
     browser.post(page + "/resend", fields)
     assert browser.status == 409
+
+
+def test_a_mail_that_was_complained_of_needs_no_look_into_the_spam_folder(
+    sign_in: SignIn, desk: PeopleDesk, db: Database, clock: SetClock
+) -> None:
+    page = desk.page_of(desk.enrol(1, **MARKED | {"invite_immediately": True}))
+    with db.write() as tx:
+        tx.execute(update(invitations).values(state=InvitationState.SENT, settled_at=clock()))
+    browser = sign_in(Role.EDITOR).open(page)
+    assert "● The mail was sent." in text_of(browser)
+    assert "look into the spam folder" in browser.page
+    complaint = SuppressionReason.COMPLAINT
+    with db.write() as tx:
+        suppress(tx, MARKED["email"], complaint, now=clock(), account_id=desk.customer.account_id)
+    browser.open(page)
+    assert "▲ The mail was sent. The reader complained" in text_of(browser)
+    assert "look into the spam folder" not in browser.page
+
+
+def test_without_an_address_no_mail_is_offered_again(sign_in: SignIn, desk: PeopleDesk) -> None:
+    id_ = desk.enrol(1, **MARKED | {"invite_immediately": True})
+    page = desk.page_of(id_)
+    browser = sign_in(Role.EDITOR).open(page)
+    browser.send(page + "/cancel")
+    assert "Send it again" in browser.page
+    desk.enrol(1, **MARKED | {"email": None})
+    assert "Send it again" not in browser.open(page).page
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.ADMIN, Role.OPERATOR])

@@ -134,7 +134,7 @@ def test_a_covered_form_stays_covered_when_the_record_is_opened_in_another_windo
         ("zipcode", "x" * 50_000, "5"),
         ("email", "robin.2@example.com", "another"),
         ("metadata", "{no json", "object"),
-        ("expiry_date", "1999-01-01", "effective"),
+        ("expiry_date", "1999-01-01", "first day of access"),
     ],
 )
 def test_a_rule_stands_at_its_field_with_the_text_kept(
@@ -174,7 +174,7 @@ def test_a_change_of_the_access_is_shown_before_it_is_done(
     assert "Nothing was done yet" in browser.page
     assert "2026-01-01 to no end" in browser.page
     assert "2026-01-01 to 2026-03-31" in browser.page
-    assert "no access from" in browser.page
+    assert "no access after" in browser.page
     assert stored(db, id_) == before
     browser.send(page + "/correct")
     assert browser.path == page
@@ -208,7 +208,12 @@ def test_an_end_has_a_second_step_and_is_taken_back_by_a_correction(
 
 @pytest.mark.parametrize(
     ("day", "rule"),
-    [("", "last day"), ("yesterday", "date"), ("2020-01-01", "effective"), ("2" * 50_000, "date")],
+    [
+        ("", "last day"),
+        ("yesterday", "date"),
+        ("2020-01-01", "the first day of access"),
+        ("2" * 50_000, "date"),
+    ],
 )
 def test_an_end_without_a_good_day_does_nothing(
     sign_in: SignIn, desk: PeopleDesk, day: str, rule: str, db: Database
@@ -222,6 +227,23 @@ def test_an_end_without_a_good_day_does_nothing(
     assert found
     assert rule in found[1].lower()
     assert stored(db, id_)["expiry_date"] is None
+
+
+def test_a_last_day_that_is_past_is_said_to_be_past(sign_in: SignIn, desk: PeopleDesk) -> None:
+    page = desk.page_of(desk.enrol(1))
+    browser = sign_in(Role.EDITOR).open(page + "/end")
+    browser.send(page + "/end", on="2026-06-30")
+    assert "The last day of access becomes 2026-06-30. That day is past" in browser.page
+    assert "Confirm: no access after 2026-06-30" in browser.page
+    assert "no access from" not in browser.page
+
+
+def test_a_blank_identifier_is_refused_at_its_field_once(sign_in: SignIn, desk: PeopleDesk) -> None:
+    page = desk.page_of(desk.enrol(1, member_id="AB 000001"))
+    browser = sign_in(Role.EDITOR).open(page + "/rename")
+    browser.send(page + "/rename", external_id=" ")
+    assert (browser.status, "member_id:" in browser.page) == (422, False)
+    assert browser.page.count("Must not be null or blank.") == 1
 
 
 def test_a_rename_keeps_the_person_and_a_taken_identifier_says_no_more(

@@ -2,6 +2,7 @@
 the relay's words: they may name the address.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -62,8 +63,10 @@ class MailAnswer(NamedTuple):
     can_cancel: bool
 
 
-def mail_answer(why: WhyNoMail, times: Times, *, is_proven: bool) -> MailAnswer:
-    """`is_proven`: whether a mail of the reader may go to an address that support has entered."""
+def mail_answer(why: WhyNoMail, times: Times, *, is_proven: bool, has_address: bool) -> MailAnswer:
+    """`is_proven`: whether a mail of the reader may go to an address that support has entered;
+    `has_address`: whether the person has one.
+    """
     own = why.invitation
     blocked = why.suppression.reason if why.suppression is not None else None
     tone, happened = ("plain", "No mail was sent.") if own is None else _STATES[own.state]
@@ -71,7 +74,8 @@ def mail_answer(why: WhyNoMail, times: Times, *, is_proven: bool) -> MailAnswer:
     sentences = [why.sentence]
     if blocked is not None:
         sentences.append(_SUPPRESSED[blocked])
-    can_send = own is not None and own.state in RESENDABLE and blocked is None
+        tone = "warn" if tone == "good" else tone
+    can_send = own is not None and own.state in RESENDABLE and blocked is None and has_address
     if why.resendable_from is not None:
         sentences.append(f"It can be sent again from {times.minute(why.resendable_from)}.")
     is_kept_back = why.reason == codes.mail.UNPROVEN and not is_proven
@@ -80,8 +84,16 @@ def mail_answer(why: WhyNoMail, times: Times, *, is_proven: bool) -> MailAnswer:
         happened=happened,
         sentence=" ".join(filter(None, sentences)),
         when=times.at(moment),
-        advice=tuple(_ADVICE[each] for each in why.remedies if each in _ADVICE),
+        advice=tuple(_advice(why)),
         can_resend=can_send and why.resendable_from is None and not is_kept_back,
         can_unblock=blocked is SuppressionReason.HARD_BOUNCE and not is_kept_back,
         can_cancel=own is not None and own.state in CANCELLABLE,
     )
+
+
+def _advice(why: WhyNoMail) -> Iterator[str]:
+    for each in why.remedies:
+        # Who has complained, or unsubscribed, has seen the mail.
+        is_seen = each is MailRemedy.LOOK_IN_RELAY_LOG and why.suppression is not None
+        if each in _ADVICE and not is_seen:
+            yield _ADVICE[each]

@@ -31,8 +31,9 @@ from frontdesk.disclosures.opened import open_record
 from frontdesk.disclosures.person import PersonView, Viewer, view_person
 from frontdesk.disclosures.searches import find_search
 from frontdesk.eligibility import person_mail
-from frontdesk.eligibility.search import ByBirthDate, ByEmail, ByExternalId, FindBy
+from frontdesk.eligibility.search import ByBirthDate, ByEmail, ByExternalId, FindBy, FoundPeople
 from frontdesk.errors import FrontdeskError, Invalid, NotFound, RateLimited
+from frontdesk.plans import list_plans
 from frontdesk.reach import EVERY, Reach
 from frontdesk.users.model import NotFresh, Right, Role
 from frontdesk.web.response import Response
@@ -108,9 +109,12 @@ async def show_found(visit: Visit) -> Response:
     """Show the people of a search of this session."""
     number = visit.request.path_parameters["number"]
     holder = Holder(visit.user.actor, visit.own_session.id)
-    found = await visit.app.ask(
-        lambda tx: find_search(tx, visit.reach, holder, number, now=visit.now)
-    )
+
+    def read(tx: Tx) -> tuple[FoundPeople, Mapping[int, str]]:
+        people = find_search(tx, visit.reach, holder, number, now=visit.now)
+        return people, {each.id: each.name for each in list_plans(tx, visit.reach)}
+
+    found, plan_names = await visit.app.ask(read)
     may_see = visit.user.may(Right.PEOPLE_CHECK, visit.account)
     may_read_trail = visit.user.may(Right.TRAIL, visit.account)
     return frame.show(
@@ -118,6 +122,7 @@ async def show_found(visit: Visit) -> Response:
         "People found",
         "people/found.html",
         found=found,
+        plan_names=plan_names,
         may_see=may_see,
         trail=f"/console/accounts/{visit.account}/trail" if may_read_trail else "",
     )
@@ -130,7 +135,7 @@ async def show_person(visit: Visit) -> Response:
 
 
 async def person_page(visit: Visit, *, status: int = 200, **said: Any) -> Response:
-    """`said`: what the page says of the last form: `message`, `checked`."""
+    """`said`: what the page says of the last form: `message`, and its tone."""
     member_id = visit.id_of("member_id", of="eligible member")
     viewer = Viewer(sender_of(visit), _mail_reach(visit), visit.app.config.sends_mail)
 
@@ -150,7 +155,12 @@ async def person_page(visit: Visit, *, status: int = 200, **said: Any) -> Respon
         status=status,
         person=person,
         names=names,
-        mail=mail_answer(person.why, frame.times_of(visit), is_proven=person.is_proven),
+        mail=mail_answer(
+            person.why,
+            frame.times_of(visit),
+            is_proven=person.is_proven,
+            has_address=person.covered.masked_email is not None,
+        ),
         may_send=visit.user.may(Right.INVITATION_SEND, visit.account),
         may_change=visit.user.may(Right.RECORD_CHANGE, visit.account),
         may_readdress=visit.user.may(Right.EMAIL_CHANGE, visit.account),
@@ -160,13 +170,14 @@ async def person_page(visit: Visit, *, status: int = 200, **said: Any) -> Respon
         reasons=OpeningReason,
         reason_labels=REASONS,
         typed=visit.form.fields,
-        **({"message": "", "tone": "bad", "checked": None} | said),
+        checked=visit.parameter("checked"),
+        **({"message": "", "tone": "bad"} | said),
     )
 
 
 @PAGES.post(PERSON + "/check", for_=Right.PEOPLE_CHECK)
 async def check(visit: Visit) -> Response:
-    """Compare what a caller says with the record. The answer stands in this page only."""
+    """Compare what a caller says with the record, and lead to the page that has the answer."""
     said = CallersWords(
         visit.id_of("member_id", of="eligible member"),
         visit.own_session.id,
@@ -174,14 +185,13 @@ async def check(visit: Visit) -> Response:
         visit.form.text("text"),
     )
     try:
-        answer = await visit.app.write(
-            lambda tx: check_answer(tx, visit.requester, visit.reach, said)
-        )
+        await visit.app.write(lambda tx: check_answer(tx, visit.requester, visit.reach, said))
     except RateLimited as error:
         return await person_page(visit, status=429, message=try_again_text(error))
     except Invalid as error:
         return await person_page(visit, status=422, message=rules_text(error))
-    return await person_page(visit, checked=(said.field, answer))
+    # A reload of that page asks nothing again.
+    return frame.go_to(f"{path_of(visit, said.member_id)}?checked={said.field}")
 
 
 @PAGES.post(PERSON + "/open", for_=Right.RECORD_OPEN)

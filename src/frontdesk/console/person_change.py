@@ -5,6 +5,7 @@ e-mail address. Each is a form, and shows what it will do before it does what ta
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from frontdesk import codes
 from frontdesk.access.accounts import get_account
 from frontdesk.access.model import WORKING
 from frontdesk.codes import Code
@@ -19,7 +20,7 @@ from frontdesk.disclosures.another_address import FactsChanged, NewAddress, chan
 from frontdesk.disclosures.change_form import ChangeForm, view_change_form
 from frontdesk.disclosures.model import FACTS_NEEDED
 from frontdesk.eligibility.access_days import AccessPair, Spans, compare_access
-from frontdesk.eligibility.days import OPEN
+from frontdesk.eligibility.days import OPEN, day_before
 from frontdesk.eligibility.model import Enrolled, MemberWarning, Outcome
 from frontdesk.eligibility.person_change import (
     CORRECTED,
@@ -181,7 +182,8 @@ async def _refused_page(visit: Visit, name: str, error: FrontdeskError) -> Respo
     message = f"{error.detail} Nothing was changed."
     faults: tuple[Fault, ...] = ()
     if isinstance(error, Invalid):
-        faults = tuple(each._replace(field=_field_of(name, each.field)) for each in error.faults)
+        named = (each._replace(field=_field_of(name, each.field)) for each in error.faults)
+        faults = tuple(dict.fromkeys(named))
         rest = [each for each in faults if each.field.partition(".")[0] not in _fields_of(name)]
         said = rules_text(Invalid(rest)) if rest else "See the rules at the fields."
         message = f"Nothing was changed. {said}"
@@ -190,9 +192,13 @@ async def _refused_page(visit: Visit, name: str, error: FrontdeskError) -> Respo
     )
 
 
+# A rename gives the member_id too, where both were the same.
+_FIELDS = {("end", "expiry_date"): "on", ("rename", "member_id"): "external_id"}
+
+
 def _field_of(name: str, field: str) -> str:
     """The form's field that stands for one of the record."""
-    return "on" if name == "end" and field == "expiry_date" else field
+    return _FIELDS.get((name, field), field)
 
 
 def _fields_of(name: str) -> Sequence[str]:
@@ -296,6 +302,7 @@ async def _confirm_page(visit: Visit, name: str, made: Enrolled) -> Response:
         before=_days_of(pair.before),
         after=_days_of(pair.after),
         loss=loss,
+        is_past=loss is not None and "" < loss.last_day < day_before(form.today),
         warnings=_warned(made.warnings) if "shown" in fields else [],
         changed=[label_of(each) for each in made.changes] if "shown" in fields else [],
         fields=fields,
@@ -309,12 +316,24 @@ def _days_of(spans: Spans) -> list[str]:
     return [f"{span.begin} to {span.end if span.end < OPEN else 'no end'}" for span in spans[:20]]
 
 
+# Of codes whose own sentence is written for programs.
+_FOR_PEOPLE = {
+    codes.warnings.DOB_SHIFTED_ONE_DAY: (
+        "The birth date moved by one day: look whether the new one is right."
+    ),
+    codes.warnings.IDENTITY_CHANGED: (
+        "First name and birth date both changed: look whether this is still the same person."
+    ),
+}
+
+
 def _warned(warnings: Sequence[MemberWarning]) -> list[str]:
     return [_sentence(each.code, each.member_id) for each in warnings]
 
 
 def _sentence(code: Code, member_id: int) -> str:
-    return f"{code.sentence} (person {member_id})" if member_id else code.sentence
+    sentence = _FOR_PEOPLE.get(code, code.sentence)
+    return f"{sentence} (person {member_id})" if member_id else sentence
 
 
 def _member_id(visit: Visit) -> int:

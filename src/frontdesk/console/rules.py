@@ -7,7 +7,8 @@ LABELS = {
     "dob": "Birth date",
     "email": "E-mail",
     "external_id": "external_id",
-    "gender": "Sex",
+    "case": "Case number",
+    "text": "The answer",
     "member_id": "member_id",
     "on": "Last day of access",
     "effective_date": "First day of access",
@@ -15,6 +16,10 @@ LABELS = {
     "zipcode": "Zip code",
     "relationship_code_hipaa": "Relationship code (HIPAA)",
 }
+
+
+# Where the rule of a field names another one.
+_NAMED = {"effective_date": "the first day of access", "expiry_date": "the last day of access"}
 
 
 def label_of(field: str) -> str:
@@ -29,7 +34,7 @@ def label_of(field: str) -> str:
 
 def rules_text(error: FrontdeskError) -> str:
     """The rules of the fields at fault; without any the error's own sentence."""
-    rules = [f"{label_of(fault.field)}: {fault.message.rstrip('.')}." for fault in error.faults]
+    rules = [f"{label_of(fault.field)}: {_rule_of(fault)}." for fault in error.faults]
     return " ".join(rules) or error.detail
 
 
@@ -38,7 +43,14 @@ def rules_by_field(faults: tuple[Fault, ...]) -> dict[str, str]:
     texts: dict[str, str] = {}
     for fault in faults:
         name = fault.field.partition(".")[0]
-        rule = fault.message.rstrip(".")
+        rule = _rule_of(fault)
         sentence = f"{rule[:1].upper()}{rule[1:]}."
         texts[name] = f"{texts[name]} {sentence}" if name in texts else sentence
     return texts
+
+
+def _rule_of(fault: Fault) -> str:
+    rule = fault.message.rstrip(".")
+    for name, words in _NAMED.items():
+        rule = rule.replace(name, words)
+    return rule

@@ -76,9 +76,19 @@ def check_answer(tx: Tx, requester: Requester, reach: Reach, said: CallersWords)
 
 
 def find_facts(tx: Tx, member_id: int, holder: Holder, *, now: datetime) -> frozenset[CheckedField]:
-    """The fields of which the holder's caller knew the value within the last hour: for each field
-    the latest answer counts, of two at one time the one that differs. The e-mail address is no fact:
-    it is what a caller wants changed.
+    """The fields of which the holder's caller knew the value, by `find_answers`. The e-mail address is
+    no fact: it is what a caller wants changed.
+    """
+    answers = find_answers(tx, member_id, holder, now=now)
+    matched = {field for field, answer in answers.items() if answer is CheckAnswer.MATCHES}
+    return frozenset(matched - {CheckedField.EMAIL})
+
+
+def find_answers(
+    tx: Tx, member_id: int, holder: Holder, *, now: datetime
+) -> dict[CheckedField, CheckAnswer]:
+    """The holder's latest check of each field within the last hour, newest first; of two at one time
+    the one that differs.
     """
     latest: dict[CheckedField, Disclosure] = {}
     for each in store.list_of_member(tx, member_id, counted_times(now, HOUR)):
@@ -87,8 +97,17 @@ def find_facts(tx: Tx, member_id: int, holder: Holder, *, now: datetime) -> froz
         known = latest.setdefault(each.field, each)
         if each.at == known.at and each.answer is CheckAnswer.DIFFERS:
             latest[each.field] = each
-    matched = {field for field, each in latest.items() if each.answer is CheckAnswer.MATCHES}
-    return frozenset(matched - {CheckedField.EMAIL})
+    return {field: each.answer for field, each in latest.items() if each.answer is not None}
+
+
+def count_checks_left(tx: Tx, member_id: int, *, now: datetime) -> int:
+    """How many checks of the person are left within the hour, for all users."""
+    return max(0, CHECKS_AN_HOUR - len(_recent_checks(tx, member_id, now)))
+
+
+def _recent_checks(tx: Tx, member_id: int, now: datetime) -> list[datetime]:
+    recent = store.list_of_member(tx, member_id, counted_times(now, HOUR))
+    return [each.at for each in recent if each.kind is DisclosureKind.CHECKED]
 
 
 def _refuse_above_limit(tx: Tx, requester: Requester, member_id: int) -> None:
@@ -96,9 +115,7 @@ def _refuse_above_limit(tx: Tx, requester: Requester, member_id: int) -> None:
     transaction ends.
     """
     lock_name(tx, f"checks of member {member_id}")
-    times = counted_times(requester.now, HOUR)
-    recent = store.list_of_member(tx, member_id, times)
-    checks = [each.at for each in recent if each.kind is DisclosureKind.CHECKED]
+    checks = _recent_checks(tx, member_id, requester.now)
     if len(checks) >= CHECKS_AN_HOUR:
         wait = (checks[CHECKS_AN_HOUR - 1] + HOUR - requester.now).total_seconds()
         raise RateLimited(

@@ -7,14 +7,15 @@ from typing import Any, NamedTuple
 from frontdesk.audit import Requester
 from frontdesk.db import Tx
 from frontdesk.disclosures.another_address import MailSender, is_proven
+from frontdesk.disclosures.checks import count_checks_left, find_answers
 from frontdesk.disclosures.covered import read_covered
-from frontdesk.disclosures.model import Holder
+from frontdesk.disclosures.model import CheckAnswer, CheckedField, Holder
 from frontdesk.disclosures.opened import find_opening, read_opened
 from frontdesk.eligibility.covered import CoveredPerson, MemberChange
 from frontdesk.eligibility.mailed import mailed_member
 from frontdesk.eligibility.search import FoundPeople, find_similar_to, get_kept, list_changes
 from frontdesk.invitations.why import WhyNoMail, why_no_mail
-from frontdesk.plans import get_plan
+from frontdesk.plans import list_plans
 from frontdesk.reach import Reach
 
 MOST_CHANGES = 20
@@ -32,19 +33,24 @@ class Viewer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PersonView:
-    """A person for the page. `record` is what its account reads of it, with the time until which it
-    is open in this session; None while it is covered. `is_proven`: whether a mail of this user may go
-    to an address that support has entered.
+    """A person for the page, with the names of the account's plans.
+
+    `record` is what its account reads of it, with the time until which it is open in this session; None
+    while it is covered. `is_proven`: whether a mail of this user may go to an address that support has
+    entered. `answers`: whether what the caller said agrees with the record, by field; `checks_left`
+    for the person within the hour.
     """
 
     covered: CoveredPerson
-    plan_name: str
+    plan_names: dict[int, str]
     why: WhyNoMail
     changes: list[MemberChange]
     similar: FoundPeople
     record: dict[str, Any] | None
     open_until: datetime | None
     is_proven: bool
+    answers: dict[CheckedField, CheckAnswer]
+    checks_left: int
 
 
 def view_person(
@@ -56,18 +62,21 @@ def view_person(
     now = requester.now
     member = get_kept(tx, reach, member_id)
     session_id = viewer.sender.session_id
-    opening = find_opening(tx, member["id"], Holder(requester.actor, session_id), now=now)
+    holder = Holder(requester.actor, session_id)
+    opening = find_opening(tx, member["id"], holder, now=now)
     record = None
     if opening is not None:
         record = read_opened(tx, requester, reach, member["id"], session_id=session_id)
     mailed = mailed_member(tx, member, now=now)
     return PersonView(
         covered=read_covered(tx, reach, member["id"], now=now),
-        plan_name=get_plan(tx, Reach.of(member["account_id"]), member["plan_id"]).name,
+        plan_names={each.id: each.name for each in list_plans(tx, Reach.of(member["account_id"]))},
         why=why_no_mail(tx, viewer.mail_reach, mailed, has_relay=viewer.has_relay, now=now),
         changes=list_changes(tx, member["id"], limit=MOST_CHANGES),
         similar=find_similar_to(tx, reach, member["id"], now=now),
         record=record,
         open_until=opening and opening.until,
         is_proven=is_proven(tx, requester, member["id"], viewer.sender),
+        answers=find_answers(tx, member["id"], holder, now=now),
+        checks_left=count_checks_left(tx, member["id"], now=now),
     )
