@@ -9,7 +9,9 @@ from sqlalchemy import update
 from frontdesk.db import Database
 from frontdesk.invitations import find_of_members, suppress
 from frontdesk.invitations.model import InvitationState, SuppressionReason
+from frontdesk.invitations.suppression import unsuppress
 from frontdesk.invitations.tables import invitations
+from frontdesk.reach import EVERY
 from frontdesk.users.model import Role
 from tests.conftest import Api, SetClock
 from tests.console.browsing import Browser, text_of
@@ -316,3 +318,31 @@ def test_a_bounce_is_lifted_of_a_person_who_was_never_invited(
     browser = sign_in(Role.SUPPORT).open(page)
     browser.send(page + "/unblock")
     assert (browser.status, "A mail bounced" in browser.page) == (200, False)
+
+
+def test_a_mail_goes_to_no_address_that_the_page_has_not_shown(
+    sign_in: SignIn, desk: PeopleDesk, db: Database, clock: SetClock
+) -> None:
+    id_ = desk.enrol(1, **MARKED | {"invite_immediately": True})
+    page = desk.page_of(id_)
+    editor = sign_in(Role.EDITOR).open(page)
+    editor.send(page + "/cancel")
+    bounce = SuppressionReason.HARD_BOUNCE
+    support = sign_in(Role.SUPPORT).open(page + "/address")
+    support.send(page + "/address", email="zqnew@zqhost.example")
+    with db.write() as tx:
+        suppress(
+            tx, "zqnew@zqhost.example", bounce, now=clock(), account_id=desk.customer.account_id
+        )
+    fields = editor.form(page + "/resend")
+    editor.post(page + "/unblock", fields)
+    assert editor.status == 409
+    assert "changed E-mail at" in editor.page
+    with db.write() as tx:
+        unsuppress(tx, EVERY, "zqnew@zqhost.example", may_lift=[bounce])
+    editor.post(page + "/resend", fields)
+    assert (editor.status, "changed E-mail at" in editor.page) == (409, True)
+    [invitation] = db.ask(lambda tx: find_of_members(tx, [id_]))
+    assert invitation.state is InvitationState.CANCELLED
+    editor.send(page + "/resend")
+    assert "The mail waits" in editor.page

@@ -110,6 +110,23 @@ def test_an_open_record_shows_its_values_and_a_blank_field_is_cleared(
     assert "Must not be null or blank" in browser.page
 
 
+def test_no_field_of_a_covered_record_is_cleared(
+    sign_in: SignIn, desk: PeopleDesk, db: Database, clock: SetClock
+) -> None:
+    id_ = desk.enrol(1, **MARKED)
+    page = desk.page_of(id_)
+    browser = sign_in(Role.EDITOR).open(page + "/correct")
+    browser.send(page + "/correct", shown="yes", middle_name="", city="Mine")
+    assert (browser.status, "not open in your session" in browser.page) == (409, True)
+    assert not MARKERS.search(browser.page)
+    open_record(browser, page)
+    browser.open(page + "/correct")
+    clock.advance(15 * 60)
+    browser.send(page + "/correct", middle_name="", city="Mine")
+    assert (browser.status, browser.form(page + "/correct")["city"]) == (409, "Mine")
+    assert stored(db, id_)["middle_name"] == "Zqmiddle"
+
+
 def test_a_covered_form_stays_covered_when_the_record_is_opened_in_another_window(
     sign_in: SignIn, desk: PeopleDesk, db: Database
 ) -> None:

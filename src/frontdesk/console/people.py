@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from frontdesk.audit import Requester
 from frontdesk.console import frame
 from frontdesk.console.actors import names_of
 from frontdesk.console.door import Pages
@@ -31,6 +32,8 @@ from frontdesk.disclosures.opened import open_record
 from frontdesk.disclosures.person import PersonView, Viewer, view_person
 from frontdesk.disclosures.searches import find_search
 from frontdesk.eligibility import person_mail
+from frontdesk.eligibility.covered import MemberChange
+from frontdesk.eligibility.person_change import MemberOvertaken, refuse_overtaken
 from frontdesk.eligibility.search import ByBirthDate, ByEmail, ByExternalId, FindBy, FoundPeople
 from frontdesk.errors import FrontdeskError, Invalid, NotFound, RateLimited
 from frontdesk.plans import list_plans
@@ -218,7 +221,8 @@ async def open_person(visit: Visit) -> Response:
 @PAGES.post(PERSON + "/resend", for_=Right.INVITATION_SEND)
 async def resend(visit: Visit) -> Response:
     """Send the invitation again, to the person's present address."""
-    return await _mend(visit, partial(another_address.resend, sender=sender_of(visit)))
+    resend_seen = _if_seen(visit, partial(another_address.resend, sender=sender_of(visit)))
+    return await _mend(visit, resend_seen)
 
 
 @PAGES.post(PERSON + "/unblock", for_=Right.INVITATION_SEND)
@@ -227,7 +231,7 @@ async def unblock(visit: Visit) -> Response:
     unblock_and_resend = partial(
         another_address.unblock_and_resend, lift_within=_mail_reach(visit), sender=sender_of(visit)
     )
-    return await _mend(visit, unblock_and_resend)
+    return await _mend(visit, _if_seen(visit, unblock_and_resend))
 
 
 @PAGES.post(PERSON + "/cancel", for_=Right.INVITATION_SEND)
@@ -247,9 +251,46 @@ async def _mend(visit: Visit, mend: Callable[..., None]) -> Response:
         await visit.app.write(work)
     except NotFound:
         raise
+    except MemberOvertaken as overtaken:
+        message = await overtaken_text(visit, overtaken.change)
+        return await person_page(visit, status=409, message=message)
     except FrontdeskError as error:
         return await person_page(visit, status=409, message=rules_text(error))
     return frame.go_to(path_of(visit, member_id))
+
+
+def _if_seen(visit: Visit, send: Callable[..., None]) -> Callable[..., None]:
+    """Send to the address that the page has shown only: support may have entered another one since,
+    and an editor who sends vouches for it. Raises MemberOvertaken.
+    """
+
+    def send_seen(tx: Tx, reach: Reach, member_id: int, requester: Requester) -> None:
+        send(
+            tx, reach, member_id, requester
+        )  # it locks the invitation, as a change of address does
+        refuse_overtaken(tx, member_id, version_of(visit))
+
+    return send_seen
+
+
+def version_of(visit: Visit) -> int:
+    """The version in the form. One that is no number is of no record."""
+    text = visit.form.text("version", longest=20)
+    return int(text) if text.isascii() and text.isdecimal() else -1
+
+
+async def overtaken_text(visit: Visit, change: MemberChange) -> str:
+    """Who has changed the record while the page was open, and what."""
+    names = await visit.app.ask(lambda tx: names_of(tx, {change.client}, visit.reach, visit.user))
+    who = names[change.client] if change.file_id is None else f"file {change.file_id}"
+    fields = ", ".join(map(label_of, change.fields[:10])) or "it"
+    at = frame.times_of(visit).minute(change.at)
+    if change.client == visit.user.actor:
+        return f"You changed {fields} at {at}, by this form or in another window. Nothing more was done."
+    return (
+        f"This record changed while the page was open: {who} changed {fields} at {at}. You have changed "
+        "nothing."
+    )
 
 
 def sender_of(visit: Visit) -> MailSender:

@@ -10,15 +10,23 @@ from frontdesk.access.accounts import get_account
 from frontdesk.access.model import WORKING
 from frontdesk.codes import Code
 from frontdesk.console import frame
-from frontdesk.console.actors import names_of
 from frontdesk.console.door import Pages
-from frontdesk.console.people import LABELS, PERSON, path_of, person_page, sender_of
+from frontdesk.console.people import (
+    LABELS,
+    PERSON,
+    overtaken_text,
+    path_of,
+    person_page,
+    sender_of,
+    version_of,
+)
 from frontdesk.console.rules import label_of, rules_by_field, rules_text
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
 from frontdesk.disclosures.another_address import FactsChanged, NewAddress, change_address
 from frontdesk.disclosures.change_form import ChangeForm, view_change_form
-from frontdesk.disclosures.model import FACTS_NEEDED
+from frontdesk.disclosures.model import FACTS_NEEDED, Holder, RecordNotOpen
+from frontdesk.disclosures.opened import refuse_covered
 from frontdesk.eligibility.access_days import AccessPair, Spans, compare_access
 from frontdesk.eligibility.days import OPEN, day_before
 from frontdesk.eligibility.model import Enrolled, MemberWarning, Outcome
@@ -26,6 +34,7 @@ from frontdesk.eligibility.person_change import (
     CORRECTED,
     AskedChange,
     Change,
+    ChangeAnswer,
     Correction,
     End,
     MemberOvertaken,
@@ -107,7 +116,7 @@ async def readdress(visit: Visit) -> Response:
     """Change a person's e-mail address, and send the invitation there if that is allowed."""
     asked = NewAddress(
         _member_id(visit),
-        _version(visit),
+        version_of(visit),
         visit.form.text("email", longest=_LONGEST),
         is_mailed=visit.form.is_set("is_mailed"),
     )
@@ -136,17 +145,21 @@ async def readdress(visit: Visit) -> Response:
 async def _change(visit: Visit, name: str, change: Change) -> Response:
     """Make the change, or show what it would do to the access, or say why nothing was done."""
     is_confirmed = visit.form.is_set("confirmed")
-    asked = AskedChange(_member_id(visit), _version(visit), change, is_confirmed)
+    asked = AskedChange(_member_id(visit), version_of(visit), change, is_confirmed)
     uniqueness = visit.app.config.uniqueness
     requester = visit.requester
+
+    def work(tx: Tx) -> ChangeAnswer | FrontdeskError:
+        if isinstance(change, Correction) and change.are_whole:
+            holder = Holder(requester.actor, visit.own_session.id)
+            refuse_covered(tx, visit.reach, asked.member_id, holder, now=visit.now)
+        return change_person(tx, requester, visit.reach, asked, uniqueness=uniqueness)
+
     try:
-        answer = await _write(
-            visit,
-            lambda tx: change_person(tx, requester, visit.reach, asked, uniqueness=uniqueness),
-        )
+        answer = await _write(visit, work)
     except MemberOvertaken as overtaken:
         return await _overtaken_page(visit, name, overtaken)
-    except (Invalid, RateLimited, Conflict) as error:
+    except (Invalid, RateLimited, Conflict, RecordNotOpen) as error:
         return await _refused_page(visit, name, error)
     made = answer.made
     if not answer.is_written:
@@ -210,18 +223,7 @@ async def _overtaken_page(visit: Visit, name: str, overtaken: MemberOvertaken) -
     """The form anew. Values of an open record are shown as they are now: what was typed over older
     ones would undo the other change.
     """
-    change = overtaken.change
-    names = await visit.app.ask(lambda tx: names_of(tx, {change.client}, visit.reach, visit.user))
-    who = names[change.client] if change.file_id is None else f"file {change.file_id}"
-    fields = ", ".join(map(label_of, change.fields[:10])) or "it"
-    at = frame.times_of(visit).minute(change.at)
-    if change.client == visit.user.actor:
-        message = f"You changed {fields} at {at}, by this form or in another window. Nothing more was done."
-    else:
-        message = (
-            f"This record changed while the page was open: {who} changed {fields} at {at}. You have "
-            "changed nothing."
-        )
+    message = await overtaken_text(visit, overtaken.change)
     keeps_typed = not visit.form.is_set("shown")
     return await _form_page(visit, name, status=409, message=message, keeps_typed=keeps_typed)
 
@@ -250,7 +252,7 @@ async def _form_page(
         status=status,
         heading=_TITLES[name],
         form=form,
-        version=form.version if refused is None else _version(visit),
+        version=form.version if refused is None else version_of(visit),
         are_shown="shown" in typed or form.values is not None,
         values={**(form.values or {}), **typed},
         rules=rules_by_field(refused or ()),
@@ -338,9 +340,3 @@ def _sentence(code: Code, member_id: int) -> str:
 
 def _member_id(visit: Visit) -> int:
     return visit.id_of("member_id", of="eligible member")
-
-
-def _version(visit: Visit) -> int:
-    """The version in the form. One that is no number is of no record."""
-    text = visit.form.text("version", longest=20)
-    return int(text) if text.isascii() and text.isdecimal() else -1

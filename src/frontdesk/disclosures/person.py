@@ -13,6 +13,7 @@ from frontdesk.disclosures.model import CheckAnswer, CheckedField, Holder
 from frontdesk.disclosures.opened import find_opening, read_opened
 from frontdesk.eligibility.covered import CoveredPerson, MemberChange
 from frontdesk.eligibility.mailed import mailed_member
+from frontdesk.eligibility.person_change import read_version
 from frontdesk.eligibility.search import FoundPeople, find_similar_to, get_kept, list_changes
 from frontdesk.invitations.why import WhyNoMail, why_no_mail
 from frontdesk.plans import list_plans
@@ -38,7 +39,7 @@ class PersonView:
     `record` is what its account reads of it, with the time until which it is open in this session; None
     while it is covered. `is_proven`: whether a mail of this user may go to an address that support has
     entered. `answers`: whether what the caller said agrees with the record, by field; `checks_left`
-    for the person within the hour.
+    for the person within the hour. `version` is what `refuse_overtaken` takes.
     """
 
     covered: CoveredPerson
@@ -51,6 +52,7 @@ class PersonView:
     is_proven: bool
     answers: dict[CheckedField, CheckAnswer]
     checks_left: int
+    version: int
 
 
 def view_person(
@@ -79,4 +81,5 @@ def view_person(
         is_proven=is_proven(tx, requester, member["id"], viewer.sender),
         answers=find_answers(tx, member["id"], holder, now=now),
         checks_left=count_checks_left(tx, member["id"], now=now),
+        version=read_version(tx, member["id"]),
     )

@@ -126,7 +126,7 @@ def change_person(
     decided = decide_chunk(stored, [submission], None)
     [(_, result)] = decided.pairs
     # Whatever was decided: else a form of an old page would tell for ever which values are right.
-    _refuse_overtaken(tx, member["id"], asked.version)
+    refuse_overtaken(tx, member["id"], asked.version)
     if isinstance(result, Enrolled) and result.access is not None and not asked.is_confirmed:
         return ChangeAnswer(result, is_written=False)
     [written] = write_chunk(tx, stored, decided, audited=True)
@@ -176,8 +176,10 @@ def _value_of(name: str, text: str) -> object:
     return text or None
 
 
-def _refuse_overtaken(tx: Tx, member_id: int, version: int) -> None:
-    """Raises MemberOvertaken if the locked member has a newer entry in its history."""
+def refuse_overtaken(tx: Tx, member_id: int, version: int) -> None:
+    """Raises MemberOvertaken if the member has a newer entry in its history than the page has shown.
+    What keeps others from changing the member is locked already.
+    """
     newest = store.list_newest_entries(tx, member_id, limit=1)
     if newest and newest[0].id != version:
         [entry] = newest
