@@ -144,6 +144,27 @@ def test_a_role_that_stays_keeps_its_time_and_a_change_ends_the_sessions(desk: D
 
 
 @pytest.mark.parametrize("ends", [False, True])
+def test_links_that_a_user_has_made_end_with_the_role(desk: Desk, ends: bool) -> None:
+    admin = desk.join("ana@example.org", Role.ADMIN).user
+    other = desk.join("tom@example.org").user
+    new = NewUser("own@example.org", desk.customer.account_id, frozenset({Role.ADMIN}))
+    me = desk.requester(admin.actor)
+    with desk.db.write() as tx:
+        invited = links.invite_user(tx, new, me).secret
+        reset = links.make_reset_link(tx, EVERY, other.id, me).secret
+        directory.change_roles(tx, EVERY, admin.id, {Role.ADMIN, Role.VIEWER}, desk.requester())
+        assert links.user_of_reset(tx, reset, now=desk.clock()) == other
+        if ends:
+            directory.end_user(tx, EVERY, admin.id, desk.requester())
+        else:
+            directory.change_roles(tx, EVERY, admin.id, {Role.VIEWER}, desk.requester())
+        with pytest.raises(NotFound):
+            links.user_of_reset(tx, reset, now=desk.clock())
+        with pytest.raises(NotFound):
+            links.invitation_of(tx, invited, now=desk.clock())
+
+
+@pytest.mark.parametrize("ends", [False, True])
 def test_of_two_admins_who_end_each_other_at_one_time_one_stays(desk: Desk, ends: bool) -> None:
     ids = [desk.join(f"{name}@example.org", Role.ADMIN).user.id for name in ("ana", "tom")]
     meet = Barrier(2)

@@ -90,6 +90,13 @@ def find_opening(tx: Tx, member_id: int, holder: Holder, *, now: datetime) -> Op
     return None
 
 
+def refuse_covered(tx: Tx, reach: Reach, member_id: int, holder: Holder, *, now: datetime) -> None:
+    """Raises RecordNotOpen unless the holder has the record open, and NotFound."""
+    member = get_kept(tx, reach, member_id)
+    if find_opening(tx, member["id"], holder, now=now) is None:
+        raise RecordNotOpen
+
+
 def read_opened(
     tx: Tx, requester: Requester, reach: Reach, member_id: int, *, session_id: int
 ) -> dict[str, Any]:
@@ -97,9 +104,7 @@ def read_opened(
     view (`member.read`). Raises NotFound, and RecordNotOpen.
     """
     member = get_kept(tx, reach, member_id)
-    holder = Holder(requester.actor, session_id)
-    if find_opening(tx, member["id"], holder, now=requester.now) is None:
-        raise RecordNotOpen
+    refuse_covered(tx, reach, member["id"], Holder(requester.actor, session_id), now=requester.now)
     account_id = member["account_id"]
     audit.record_action(tx, requester, "member.read", account_id, member["id"], session=session_id)
     [owner] = find_owners(tx, [member["plan_id"]]).rows

@@ -96,9 +96,11 @@ def change_roles(
     *,
     named_accounts: Collection[int] | None = None,
 ) -> User:
-    """Give the user exactly these roles; one that stays keeps its time. The user's sessions end.
-    Raises NotFound; Invalid for roles that don't fit; Conflict (`own_user`) for one's own role admin
-    or operator, and NoLongerManager: so whoever takes these roles away keeps one.
+    """Give the user exactly these roles; one that stays keeps its time. The user's sessions end, and so
+    do links for others of a user who manages users no more.
+
+    Raises NotFound; Invalid for roles that don't fit; Conflict (`own_user`) for one's own role admin or
+    operator, and NoLongerManager: so whoever takes these roles away keeps one.
     """
     user = _locked(tx, reach, user_id)
     _refuse_former_manager(tx, user, requester)
@@ -109,6 +111,8 @@ def change_roles(
     named = None if named_accounts is None else sorted(named_accounts)
     store.change_user(tx, user_id, roles=store.role_times(times), named_accounts=named)
     store.delete_sessions(tx, user_id)
+    if not any(role in roles for role in _MANAGERS):
+        store.delete_links_by(tx, user.actor)
     detail: dict[str, object] = {"roles": sorted(roles), "before": sorted(user.roles)}
     if named is not None:
         detail["accounts"] = named
@@ -117,8 +121,8 @@ def change_roles(
 
 
 def end_user(tx: Tx, reach: Reach, user_id: int, requester: Requester) -> EndedUser:
-    """End a user for good, with sessions, links and browsers. Tells the clients whose secret the
-    user has seen. Raises NotFound, Conflict (`own_user`), NoLongerManager.
+    """End a user for good, with sessions, browsers and links, also those for others. Tells the clients
+    whose secret the user has seen. Raises NotFound, Conflict (`own_user`), NoLongerManager.
     """
     user = _locked(tx, reach, user_id)
     _refuse_former_manager(tx, user, requester)
@@ -126,6 +130,7 @@ def end_user(tx: Tx, reach: Reach, user_id: int, requester: Requester) -> EndedU
     changes = dict.fromkeys(("password_hash", "factor_salt", "offered_salt", "factor_step"))
     store.change_user(tx, user_id, state=UserState.ENDED, ended_at=requester.now, **changes)
     store.forget_user(tx, user_id)
+    store.delete_links_by(tx, user.actor)
     seen = clients_seen(tx, user_id)
     record(tx, requester, "user.ended", user, client_ids=list(seen))
     return EndedUser(get_user(tx, reach, user_id), seen)

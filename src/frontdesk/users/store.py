@@ -348,12 +348,20 @@ def delete_invitation(tx: Tx, invitation_id: int) -> bool:
 
 
 def replace_reset(
-    tx: Tx, user_id: int, *, secret_hash: bytes, created_at: datetime, expires_at: datetime
+    tx: Tx, user_id: int, *, secret_hash: bytes, made_by: str, times: tuple[datetime, datetime]
 ) -> None:
+    """`times`: from when and until when it can be used."""
     tx.execute(delete(password_resets).where(password_resets.c.user_id == user_id))
-    row = {"user_id": user_id, "secret_hash": secret_hash}
-    times = {"created_at": created_at, "expires_at": expires_at}
-    tx.execute(insert(password_resets).values(row | times))
+    created_at, expires_at = times
+    row = {"user_id": user_id, "secret_hash": secret_hash, "made_by": made_by}
+    row |= {"created_at": created_at, "expires_at": expires_at}
+    tx.execute(insert(password_resets).values(row))
+
+
+def delete_links_by(tx: Tx, actor: str) -> None:
+    """Delete the invitations and the resets that the user has made for others."""
+    tx.execute(delete(user_invitations).where(user_invitations.c.invited_by == actor))
+    tx.execute(delete(password_resets).where(password_resets.c.made_by == actor))
 
 
 def find_reset(tx: Tx, secret_hash: bytes, now: datetime) -> int | None:

@@ -64,6 +64,7 @@ user_invitations = Table(
     *required(String(64), "invited_by"),
     *required(UtcTime(), "created_at", "expires_at"),
     Index("ix_user_invitations_expires_at", "expires_at"),
+    Index("ix_user_invitations_invited_by", "invited_by"),
     **NEVER_REUSED,
 )
 
@@ -73,8 +74,10 @@ password_resets = Table(
     metadata,
     *key(Id, "user_id", to="users.id"),
     *required(LargeBinary(32), "secret_hash", unique=True),
+    *required(String(64), "made_by"),
     *required(UtcTime(), "created_at", "expires_at"),
     Index("ix_password_resets_expires_at", "expires_at"),
+    Index("ix_password_resets_made_by", "made_by"),
 )
 
 recovery_codes = Table(
