@@ -197,13 +197,12 @@ async def _save_as(visit: Visit, mapping: dict[str, Any]) -> Response:
 
     def save(tx: Tx) -> None:
         check_mapping(name, mapping)
-        is_taken = any(each.name == name for each in list_mappings(tx, visit.account))
-        if is_taken and not visit.form.is_set("replace"):
-            raise WrongChoices({"name": "A mapping of this name is saved already.", "replace": "1"})
         if draft_of(tx, visit).mapping != mapping:  # else its dry run stays
             _set(tx, visit, mapping)
         key = MappingName(visit.account, name)
-        save_mapping(tx, key, mapping, visit.requester, default=None)
+        is_new = save_mapping(tx, key, mapping, visit.requester, default=None)
+        if not (is_new or visit.form.is_set("replace")):
+            raise WrongChoices({"name": "A mapping of this name is saved already.", "replace": "1"})
 
     return await _take(visit, save, Step.COLUMNS)
 
