@@ -90,6 +90,13 @@ def find_opening(tx: Tx, member_id: int, holder: Holder, *, now: datetime) -> Op
     return None
 
 
+def require_open(tx: Tx, reach: Reach, member_id: int, holder: Holder, *, now: datetime) -> None:
+    """Raises NotFound, and RecordNotOpen unless the holder has opened the record and it still is."""
+    member = get_kept(tx, reach, member_id)
+    if find_opening(tx, member["id"], holder, now=now) is None:
+        raise RecordNotOpen
+
+
 def read_opened(
     tx: Tx, requester: Requester, reach: Reach, member_id: int, *, session_id: int
 ) -> dict[str, Any]:
@@ -98,8 +105,7 @@ def read_opened(
     """
     member = get_kept(tx, reach, member_id)
     holder = Holder(requester.actor, session_id)
-    if find_opening(tx, member["id"], holder, now=requester.now) is None:
-        raise RecordNotOpen
+    require_open(tx, reach, member["id"], holder, now=requester.now)
     account_id = member["account_id"]
     audit.record_action(tx, requester, "member.read", account_id, member["id"], session=session_id)
     [owner] = find_owners(tx, [member["plan_id"]]).rows
