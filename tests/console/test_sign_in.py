@@ -53,7 +53,7 @@ def test_an_invited_user_sets_a_factor_up_and_comes_back_the_next_day(
     seed = seed_of(invited)
     invited.send("/console/sign-in/set-up", code=code_of(invited, clock))
     assert len(re.findall(r"<li>[A-Za-z0-9-]{16,}</li>", invited.page)) == 10
-    assert "<h1>Accounts</h1>" in invited.open("/console").page
+    assert "<h1>System</h1>" in invited.open("/console").page
     clock.advance(24 * 3600)
     assert invited.open("/console").path.startswith("/console/sign-in")
     browser = browsers().open("/console/sign-in")
@@ -62,7 +62,7 @@ def test_an_invited_user_sets_a_factor_up_and_comes_back_the_next_day(
     browser.send("/console/sign-in/code", code="000000")
     assert (browser.status, "This code is not right" in browser.page) == (401, True)
     browser.send("/console/sign-in/code", code=pyotp.TOTP(seed).at(clock()))
-    assert "<h1>Accounts</h1>" in browser.page
+    assert "<h1>System</h1>" in browser.page
 
 
 def test_a_code_counts_once(
@@ -120,7 +120,9 @@ def test_an_invitation_works_once_and_for_72_hours(
 ) -> None:
     link = invite(db, clock)
     clock.advance(72 * 3600 + 1)
-    assert browsers().open(link).status == 404
+    late = browsers().open(link)
+    assert (late.status, "was used, or has ended. Ask for another one" in late.page) == (404, True)
+    assert late.form("/console/sign-in")
     used = invite(db, clock, NewUser("b@example.com", None, frozenset({Role.AUDITOR})))
     browser = browsers().open(used)
     browser.send(used, name="Bo", password=PASSWORD)
@@ -142,7 +144,7 @@ def test_a_reset_link_changes_the_password_and_keeps_the_factor(
     browser.send("/console/sign-in", email=EMAIL, password="eight quiet lanterns")
     clock.advance(60)
     browser.send("/console/sign-in/code", code=pyotp.TOTP(seed).at(clock()))
-    assert "<h1>Accounts</h1>" in browser.page
+    assert "<h1>System</h1>" in browser.page
 
 
 def test_the_same_user_finds_the_form_filled_after_the_sign_in(

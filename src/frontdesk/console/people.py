@@ -170,6 +170,7 @@ async def person_page(visit: Visit, *, status: int = 200, **said: Any) -> Respon
         may_open=visit.user.may(Right.RECORD_OPEN, visit.account),
         fields=CheckedField,
         labels=LABELS,
+        label_of=label_of,
         reasons=OpeningReason,
         reason_labels=REASONS,
         typed=visit.form.fields,

@@ -9,6 +9,7 @@ from frontdesk import access, codes
 from frontdesk.console import frame
 from frontdesk.console.actors import names_of
 from frontdesk.console.door import Pages
+from frontdesk.console.rules import rules_text
 from frontdesk.console.trail_words import Around, EntryWords, describe_entry
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
@@ -19,7 +20,7 @@ from frontdesk.disclosures.trail import (
     read_trail_about_person,
     read_trail_by_user,
 )
-from frontdesk.errors import Fault, Invalid
+from frontdesk.errors import Fault, Invalid, NotFound
 from frontdesk.users.directory import list_home_users
 from frontdesk.users.model import Right, User
 from frontdesk.web.response import Response
@@ -44,6 +45,10 @@ class TrailSelection(NamedTuple):
         return "".join(f"{name}={id_}" for name, id_ in of if id_ is not None)
 
 
+_EVERYTHING = TrailSelection(None, None, None, LAST)
+_NOTHING = "There is no user, person or file of this number here."
+
+
 @PAGES.get("/console/accounts/{account_id}/trail", for_=Right.TRAIL)
 async def show_account(visit: Visit) -> Response:
     """Show an account's entries: all, by one of its users, about a person, about a file."""
@@ -57,8 +62,35 @@ async def show_installation(visit: Visit) -> Response:
 
 
 async def _page(visit: Visit, path: str) -> Response:
-    selection = _read_selection(visit)
+    try:
+        selection = _read_selection(visit)
+        return await _list_page(visit, path, selection)
+    except Invalid as error:
+        return await _empty_page(visit, path, rules_text(error), 422)
+    except NotFound:
+        return await _empty_page(visit, path, _NOTHING, 404)
 
+
+async def _empty_page(visit: Visit, path: str, message: str, status: int) -> Response:
+    """The forms, and why there are no entries."""
+    users = await visit.app.ask(lambda tx: list_home_users(tx, visit.reach))
+    return frame.show(
+        visit,
+        "Trail",
+        "trail/list.html",
+        status=status,
+        message=message,
+        rows=[],
+        users=users,
+        path=path,
+        selection=_EVERYTHING,
+        last=LAST,
+        first_page="",
+        next_page="",
+    )
+
+
+async def _list_page(visit: Visit, path: str, selection: TrailSelection) -> Response:
     def read(tx: Tx) -> tuple[list[EntryWords], int | None, Sequence[User]]:
         found = _entries(tx, visit, selection)
         # Ended users too: what they did stays.
@@ -77,6 +109,7 @@ async def _page(visit: Visit, path: str) -> Response:
         visit,
         _title(selection),
         "trail/list.html",
+        message="",
         rows=rows,
         users=users,
         path=path,
