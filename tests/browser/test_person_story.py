@@ -19,6 +19,7 @@ from tests.factories import Customer, member_body
 
 PAGE_BYTES = 100_000
 FACTS = {"dob": "1977-01-11", "zipcode": "02134", "last_name": "Sample"}
+LABELS = {"dob": "Birth date", "zipcode": "Zip code", "last_name": "Last name"}
 
 
 @pytest.fixture
@@ -34,7 +35,8 @@ def match(page: Page, *fields: str) -> None:
         page.get_by_label("Ask for").select_option(field)
         page.get_by_label("The answer").fill(FACTS[field])
         page.get_by_role("button", name="Check").click()
-        expect(page.get_by_role("status")).to_contain_text("matches")
+        expect(page.get_by_role("status")).to_contain_text(f"{LABELS[field]}: matches")
+        page.reload()
 
 
 def mailed_to(db: Database, person: int) -> tuple[str, str]:
@@ -98,6 +100,7 @@ def test_an_access_ends_after_a_second_step_and_is_corrected_back(
     page.get_by_role("button", name="Confirm: no access from").click()
     expect(page).to_have_title(f"Person {person} · frontdesk")
     assert db.ask(lambda tx: get_kept(tx, EVERY, person))["expiry_date"] is not None
+    page.get_by_label("Reason").select_option("A correction")
     page.get_by_label("Case number").fill("CALL-17")
     page.get_by_role("button", name="Open the record").click()
     page.get_by_role("link", name="Correct", exact=True).click()

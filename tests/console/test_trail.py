@@ -11,6 +11,7 @@ import pytest
 
 from frontdesk.audit import AuditEntry, record
 from frontdesk.audit.actions import ACTIONS
+from frontdesk.console import trail
 from frontdesk.console.trail_words import describe_detail
 from frontdesk.db import Database
 from frontdesk.eligibility.model import Outcome
@@ -143,6 +144,17 @@ def test_a_user_is_chosen_from_those_of_the_account(
     assert "must be a number" in admin.page
     assert rows(admin.page) == []
     assert sign_in(Role.AUDITOR).open("/console/trail?user=3").status == 200
+
+
+def test_the_latest_users_are_offered_and_all_are_linked(
+    sign_in: SignIn, customer: Customer, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trail, "MOST_USERS", 1)
+    sign_in(Role.EDITOR)
+    page = sign_in(Role.ADMIN).open(trail_of(customer)).page
+    assert re.findall(r'<option value="(\d+)"', page) == ["2"]
+    assert "the latest 1 users" in page
+    assert f'href="{trail_of(customer)}?user=1"' in page
 
 
 def test_who_looked_at_a_person(

@@ -2,18 +2,20 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from sqlalchemy import update
 
 from frontdesk import codes
 from frontdesk.config import Uniqueness
-from frontdesk.db import Database
+from frontdesk.db import Database, Tx
 from frontdesk.db.engine import write_alone
 from frontdesk.disclosures.another_address import (
     FactsChanged,
     MailSender,
     NewAddress,
+    ShownPerson,
     change_address,
     resend,
     unblock_and_resend,
@@ -23,7 +25,7 @@ from frontdesk.eligibility.mailed import mailed_member
 from frontdesk.eligibility.person_change import MemberOvertaken, read_version
 from frontdesk.eligibility.person_mail import NewAddressMail
 from frontdesk.eligibility.search import get_kept
-from frontdesk.errors import Conflict, FrontdeskError, NotFound
+from frontdesk.errors import FrontdeskError, NotFound
 from frontdesk.invitations import find_of_members, suppress
 from frontdesk.invitations.model import (
     FailedPlace,
@@ -33,8 +35,10 @@ from frontdesk.invitations.model import (
     InvitationStep,
     SuppressionReason,
 )
-from frontdesk.invitations.resend import MOST_UNPROVEN, resend_failed, resend_invitation
+from frontdesk.invitations.resend import resend_failed, resend_invitation
+from frontdesk.invitations.store.unproven import list_unproven
 from frontdesk.invitations.tables import invitations
+from frontdesk.invitations.unproven import MOST_UNPROVEN, TooManyUnproven
 from frontdesk.invitations.why import why_no_mail
 from frontdesk.privacy.erasure import erase_person
 from frontdesk.privacy.model import Person
@@ -82,6 +86,14 @@ def invitation_of(db: Database, member_id: int) -> Invitation:
     return found
 
 
+def shown(tx: Tx, member_id: int) -> ShownPerson:
+    return ShownPerson(member_id, read_version(tx, member_id))
+
+
+def unproven_of(db: Database, member_id: int) -> set[str]:
+    return {address for _, address in db.ask(lambda tx: list_unproven(tx, [member_id]))}
+
+
 def run_bulk_resend(finder: Finder) -> dict[str, int]:
     asked = FailedSince(EVERY, NOW - timedelta(days=9), NOW)
     with finder.db.write() as tx:
@@ -100,12 +112,12 @@ def test_no_way_to_a_mail_leads_to_an_unproven_address(finder: Finder) -> None:
             resend_invitation(tx, reach, invitation.id, WHO, find_addresses=find_addresses)
         assert refused.value.code == codes.operators.ADDRESS_UNPROVEN
     with pytest.raises(FrontdeskError), finder.db.write() as tx:
-        resend(tx, finder.reach, id_, WHO, sender=SUPPORT)
+        resend(tx, finder.reach, shown(tx, id_), WHO, sender=SUPPORT)
     bounce = SuppressionReason.HARD_BOUNCE
     with finder.db.write() as tx:
         suppress(tx, NEW, bounce, now=NOW, account_id=finder.customer.account_id)
     with pytest.raises(FrontdeskError), finder.db.write() as tx:
-        unblock_and_resend(tx, finder.reach, id_, WHO, lift_within=EVERY, sender=SUPPORT)
+        unblock_and_resend(tx, finder.reach, shown(tx, id_), WHO, lift_within=EVERY, sender=SUPPORT)
     assert invitation_of(finder.db, id_).state is InvitationState.FAILED
 
 
@@ -125,10 +137,10 @@ def test_an_editor_vouches_and_the_mark_goes(finder: Finder) -> None:
     failed(finder, id_)
     change(finder, id_)
     with finder.db.write() as tx:
-        resend(tx, finder.reach, id_, WHO, sender=EDITOR)
+        resend(tx, finder.reach, shown(tx, id_), WHO, sender=EDITOR)
     invitation = invitation_of(finder.db, id_)
     assert (invitation.state, invitation.address) == (InvitationState.PENDING, NEW)
-    assert invitation.unproven_folded is None
+    assert unproven_of(finder.db, id_) == set()
 
 
 def test_an_address_of_the_customers_own_needs_no_proof(finder: Finder) -> None:
@@ -147,22 +159,55 @@ def test_an_address_that_comes_back_is_still_unproven(finder: Finder) -> None:
     change(finder, id_, email="second@example.com")
     finder.enrol(1, email="hr@example.com")
     with finder.db.write() as tx:
-        resend(tx, finder.reach, id_, WHO, sender=EDITOR)
+        resend(tx, finder.reach, shown(tx, id_), WHO, sender=EDITOR)
     failed(finder, id_)
-    for address in (NEW, "second@example.com"):
-        finder.enrol(1, email=address)  # as an undo of the file does
+    for back in (NEW, "second@example.com"):
+        finder.enrol(1, email=back)  # as the undo of a file gives it back
         assert run_bulk_resend(finder) == {codes.operators.ADDRESS_UNPROVEN: 1}
-    with finder.db.write() as tx:
-        resend(tx, finder.reach, id_, WHO, sender=EDITOR)
-    assert invitation_of(finder.db, id_).unproven_folded == [NEW]
+        with pytest.raises(FrontdeskError) as refused, finder.db.write() as tx:
+            resend(tx, finder.reach, shown(tx, id_), WHO, sender=SUPPORT)
+        assert refused.value.code == codes.operators.ADDRESS_UNPROVEN
+    assert invitation_of(finder.db, id_).address == "hr@example.com"
 
 
-def test_a_person_has_twenty_unproven_addresses_at_most(finder: Finder) -> None:
+def test_nobody_vouches_for_an_address_that_the_page_has_not_shown(finder: Finder) -> None:
     id_ = finder.enrol(1, invite_immediately=True)
-    for number in range(MOST_UNPROVEN):
-        assert change(finder, id_, email=f"a{number}@example.com") is NewAddressMail.UNPROVEN
-    with pytest.raises(Conflict, match="Check three facts first"):
+    failed(finder, id_)
+    before = finder.db.ask(lambda tx: shown(tx, id_))
+    change(finder, id_)
+    for mend in (resend, partial(unblock_and_resend, lift_within=EVERY)):
+        with pytest.raises(MemberOvertaken), finder.db.write() as tx:
+            mend(tx, finder.reach, before, WHO, sender=EDITOR)
+    assert unproven_of(finder.db, id_) == {NEW}
+    assert invitation_of(finder.db, id_).state is InvitationState.FAILED
+
+
+def test_who_vouches_for_one_address_vouches_for_no_other(finder: Finder) -> None:
+    id_ = finder.enrol(1, invite_immediately=True)
+    failed(finder, id_)
+    change(finder, id_)
+    assert change(finder, id_, EDITOR, "second@example.com") is NewAddressMail.SENT
+    assert unproven_of(finder.db, id_) == {NEW}
+
+
+def test_who_was_never_invited_has_unproven_addresses_too(finder: Finder) -> None:
+    id_ = finder.enrol(1)
+    assert change(finder, id_) is NewAddressMail.NEVER_INVITED
+    assert unproven_of(finder.db, id_) == {NEW}
+    assert change(finder, id_, EDITOR, "second@example.com") is NewAddressMail.NEVER_INVITED
+    assert unproven_of(finder.db, id_) == {NEW}
+
+
+def test_a_further_unproven_address_is_refused_and_none_is_dropped(finder: Finder) -> None:
+    id_ = finder.enrol(1, invite_immediately=True)
+    tried = [f"n{number}@example.com" for number in range(MOST_UNPROVEN)]
+    for email in tried:
+        change(finder, id_, email=email)
+    change(finder, id_, email=tried[0])  # it is marked already
+    with pytest.raises(TooManyUnproven):
         change(finder, id_)
+    assert unproven_of(finder.db, id_) == set(tried)
+    assert finder.db.ask(lambda tx: get_kept(tx, EVERY, id_))["email"] == tried[0]
     assert change(finder, id_, EDITOR) is NewAddressMail.SENT
 
 
@@ -227,9 +272,8 @@ def test_of_two_changes_at_one_time_one_is_made(finder: Finder) -> None:
     with ThreadPoolExecutor(2) as pool:
         results = sorted(pool.map(attempt, ("one@example.com", "two@example.com")))
     assert results == ["made", "overtaken"]
-    invitation = invitation_of(finder.db, id_)
     member = finder.db.ask(lambda tx: get_kept(tx, EVERY, id_))
-    assert invitation.unproven_folded == [member["email_folded"]]
+    assert unproven_of(finder.db, id_) == {member["email_folded"]}
 
 
 def test_another_accounts_person_is_unknown(finder: Finder, db: Database) -> None:
@@ -244,6 +288,6 @@ def test_an_erasure_takes_the_mark(finder: Finder) -> None:
     id_ = finder.enrol(1, invite_immediately=True)
     change(finder, id_)
     erase_person(finder.db, [Person(id_, finder.customer.account_id)], WHO)
-    assert invitation_of(finder.db, id_).unproven_folded is None
+    assert unproven_of(finder.db, id_) == set()
     with pytest.raises(NotFound):
         change(finder, id_)

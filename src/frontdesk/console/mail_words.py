@@ -2,7 +2,6 @@
 the relay's words: they may name the address.
 """
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -15,11 +14,12 @@ from frontdesk.invitations.protocol import CANCELLABLE
 from frontdesk.invitations.resend import RESENDABLE
 from frontdesk.invitations.why import WhyNoMail
 
+_SENT = "The mail was sent."
 _STATES = {
     InvitationState.PENDING: ("plain", "The mail waits."),
     InvitationState.CLAIMED: ("plain", "The mail is about to be sent."),
     InvitationState.OFFERED: ("plain", "The mail is being sent."),
-    InvitationState.SENT: ("good", "The mail was sent."),
+    InvitationState.SENT: ("good", _SENT),
     InvitationState.AMBIGUOUS: ("warn", "Nobody knows whether the mail was sent."),
     InvitationState.FAILED: ("bad", "No mail came."),
     InvitationState.CANCELLED: ("warn", "The mail was cancelled."),
@@ -64,36 +64,38 @@ class MailAnswer(NamedTuple):
 
 
 def mail_answer(why: WhyNoMail, times: Times, *, is_proven: bool, has_address: bool) -> MailAnswer:
-    """`is_proven`: whether a mail of the reader may go to an address that support has entered;
-    `has_address`: whether the person has one.
+    """`is_proven`: whether a mail of the reader may go to an address that support has entered.
+    `has_address`: whether the person has an e-mail address now.
     """
     own = why.invitation
     blocked = why.suppression.reason if why.suppression is not None else None
     tone, happened = ("plain", "No mail was sent.") if own is None else _STATES[own.state]
+    if tone == "good" and (blocked is not None or why.is_elsewhere):
+        tone = "warn"
+    if why.is_elsewhere and happened == _SENT:
+        happened = "The mail was sent to an earlier address."
     moment = why.due_at or why.leaves_by or (own.updated_at if own is not None else None)
     sentences = [why.sentence]
     if blocked is not None:
         sentences.append(_SUPPRESSED[blocked])
-        tone = "warn" if tone == "good" else tone
-    can_send = own is not None and own.state in RESENDABLE and blocked is None and has_address
+    if own is not None and not has_address:
+        sentences.append("The person has no e-mail address now.")
+    elif why.is_elsewhere:
+        sentences.append("No mail has gone to the present address.")
+    can_send = has_address and own is not None and own.state in RESENDABLE and blocked is None
     if why.resendable_from is not None:
         sentences.append(f"It can be sent again from {times.minute(why.resendable_from)}.")
+    # Who has complained or unsubscribed has had the mail; one to an earlier address can't be found.
+    is_lost = blocked is not None or why.is_elsewhere
+    advised = _ADVICE.keys() - ({MailRemedy.LOOK_IN_RELAY_LOG} if is_lost else set())
     is_kept_back = why.reason == codes.mail.UNPROVEN and not is_proven
     return MailAnswer(
         tone=tone,
         happened=happened,
         sentence=" ".join(filter(None, sentences)),
         when=times.at(moment),
-        advice=tuple(_advice(why)),
+        advice=tuple(_ADVICE[each] for each in why.remedies if each in advised),
         can_resend=can_send and why.resendable_from is None and not is_kept_back,
-        can_unblock=blocked is SuppressionReason.HARD_BOUNCE and not is_kept_back,
+        can_unblock=has_address and blocked is SuppressionReason.HARD_BOUNCE and not is_kept_back,
         can_cancel=own is not None and own.state in CANCELLABLE,
     )
-
-
-def _advice(why: WhyNoMail) -> Iterator[str]:
-    for each in why.remedies:
-        # Who has complained, or unsubscribed, has seen the mail.
-        is_seen = each is MailRemedy.LOOK_IN_RELAY_LOG and why.suppression is not None
-        if each in _ADVICE and not is_seen:
-            yield _ADVICE[each]

@@ -3,24 +3,24 @@ open the record for a reason. Until then a person is covered: no name, no birth 
 """
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
-from frontdesk.audit import Requester
 from frontdesk.console import frame
 from frontdesk.console.actors import names_of
 from frontdesk.console.door import Pages
 from frontdesk.console.mail_words import mail_answer
+from frontdesk.console.person_said import said_of
 from frontdesk.console.reasons import REASONS
-from frontdesk.console.rules import label_of, rules_text
+from frontdesk.console.rules import label_of, rules_by_field, rules_text
 from frontdesk.console.times import try_again_text
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
 from frontdesk.disclosures import another_address
 from frontdesk.disclosures import searches as people_searches
-from frontdesk.disclosures.another_address import MailSender
+from frontdesk.disclosures.another_address import MailSender, ShownPerson
 from frontdesk.disclosures.checks import check_answer
 from frontdesk.disclosures.model import (
+    CHECKS_AN_HOUR,
     CallersWords,
     CheckedField,
     FreshFactorNeeded,
@@ -32,8 +32,7 @@ from frontdesk.disclosures.opened import open_record
 from frontdesk.disclosures.person import PersonView, Viewer, view_person
 from frontdesk.disclosures.searches import find_search
 from frontdesk.eligibility import person_mail
-from frontdesk.eligibility.covered import MemberChange
-from frontdesk.eligibility.person_change import MemberOvertaken, refuse_overtaken
+from frontdesk.eligibility.person_change import MemberOvertaken
 from frontdesk.eligibility.search import ByBirthDate, ByEmail, ByExternalId, FindBy, FoundPeople
 from frontdesk.errors import FrontdeskError, Invalid, NotFound, RateLimited
 from frontdesk.plans import list_plans
@@ -114,10 +113,10 @@ async def show_found(visit: Visit) -> Response:
     holder = Holder(visit.user.actor, visit.own_session.id)
 
     def read(tx: Tx) -> tuple[FoundPeople, Mapping[int, str]]:
-        people = find_search(tx, visit.reach, holder, number, now=visit.now)
-        return people, {each.id: each.name for each in list_plans(tx, visit.reach)}
+        found = find_search(tx, visit.reach, holder, number, now=visit.now)
+        return found, _plan_names(tx, visit.reach, found)
 
-    found, plan_names = await visit.app.ask(read)
+    found, plans = await visit.app.ask(read)
     may_see = visit.user.may(Right.PEOPLE_CHECK, visit.account)
     may_read_trail = visit.user.may(Right.TRAIL, visit.account)
     return frame.show(
@@ -125,10 +124,17 @@ async def show_found(visit: Visit) -> Response:
         "People found",
         "people/found.html",
         found=found,
-        plan_names=plan_names,
+        plans=plans,
         may_see=may_see,
         trail=f"/console/accounts/{visit.account}/trail" if may_read_trail else "",
     )
+
+
+def _plan_names(tx: Tx, reach: Reach, found: FoundPeople) -> Mapping[int, str]:
+    """The names of the plans of the people."""
+    wanted = {person.plan_id for person in found.people}
+    plans = list_plans(tx, reach) if wanted else []
+    return {plan.id: plan.name for plan in plans if plan.id in wanted}
 
 
 @PAGES.get(PERSON, for_=Right.PEOPLE_CHECK)
@@ -138,19 +144,22 @@ async def show_person(visit: Visit) -> Response:
 
 
 async def person_page(visit: Visit, *, status: int = 200, **said: Any) -> Response:
-    """`said`: what the page says of the last form: `message`, and its tone."""
-    member_id = visit.id_of("member_id", of="eligible member")
+    """`said`: what the page says of the last form: `message`, `rules` by field."""
+    member_id = _member_id(visit)
     viewer = Viewer(sender_of(visit), _mail_reach(visit), visit.app.config.sends_mail)
 
     # A view of an open record is recorded, in the transaction that reads it.
-    def read(tx: Tx) -> tuple[PersonView, Mapping[str, str]]:
+    def read(tx: Tx) -> tuple[PersonView, Mapping[str, str], Mapping[int, str]]:
         person = view_person(tx, visit.requester, visit.reach, member_id, viewer)
         if person.record is not None:
             visit.app.usage.refuse_used_up_trail(visit.account, visit.now)
         actors = {change.client for change in person.changes}
-        return person, names_of(tx, actors, visit.reach, visit.user)
+        names = names_of(tx, actors, visit.reach, visit.user)
+        return person, names, _plan_names(tx, visit.reach, person.similar)
 
-    person, names = await visit.app.write(read)
+    person, names, plans = await visit.app.write(read)
+    if "message" not in said:
+        said |= {"message": said_of(visit, person), "tone": "warn"}
     return frame.show(
         visit,
         f"Person {person.covered.id}",
@@ -158,6 +167,7 @@ async def person_page(visit: Visit, *, status: int = 200, **said: Any) -> Respon
         status=status,
         person=person,
         names=names,
+        plans=plans,
         mail=mail_answer(
             person.why,
             frame.times_of(visit),
@@ -169,33 +179,33 @@ async def person_page(visit: Visit, *, status: int = 200, **said: Any) -> Respon
         may_readdress=visit.user.may(Right.EMAIL_CHANGE, visit.account),
         may_open=visit.user.may(Right.RECORD_OPEN, visit.account),
         fields=CheckedField,
+        most_checks=CHECKS_AN_HOUR,
         labels=LABELS,
         label_of=label_of,
         reasons=OpeningReason,
         reason_labels=REASONS,
         typed=visit.form.fields,
-        checked=visit.parameter("checked"),
-        **({"message": "", "tone": "bad"} | said),
+        **({"tone": "bad", "rules": {}} | said),
     )
 
 
 @PAGES.post(PERSON + "/check", for_=Right.PEOPLE_CHECK)
 async def check(visit: Visit) -> Response:
-    """Compare what a caller says with the record, and lead to the page that has the answer."""
-    said = CallersWords(
-        visit.id_of("member_id", of="eligible member"),
-        visit.own_session.id,
-        visit.form.word("field", CheckedField),
-        visit.form.text("text"),
-    )
+    """Compare what a caller says with the record. The person's page shows what has matched."""
+    member_id = _member_id(visit)
     try:
+        said = CallersWords(
+            member_id,
+            visit.own_session.id,
+            visit.form.word("field", CheckedField),
+            visit.form.text("text"),
+        )
         await visit.app.write(lambda tx: check_answer(tx, visit.requester, visit.reach, said))
     except RateLimited as error:
         return await person_page(visit, status=429, message=try_again_text(error))
     except Invalid as error:
-        return await person_page(visit, status=422, message=rules_text(error))
-    # A reload of that page asks nothing again.
-    return frame.go_to(f"{path_of(visit, said.member_id)}?checked={said.field}")
+        return await _refused(visit, error)
+    return frame.go_to(path_of(visit, member_id) + "#caller")
 
 
 @PAGES.post(PERSON + "/open", for_=Right.RECORD_OPEN)
@@ -203,7 +213,7 @@ async def open_person(visit: Visit) -> Response:
     """Open the record in this session, for 15 minutes, for a reason and a case."""
     try:
         opening = Opening(
-            visit.id_of("member_id", of="eligible member"),
+            _member_id(visit),
             visit.form.word("reason", OpeningReason),
             visit.form.text("case"),
             visit.own_session.id,
@@ -215,83 +225,73 @@ async def open_person(visit: Visit) -> Response:
     except FreshFactorNeeded:
         raise NotFresh from None
     except Invalid as error:
-        return await person_page(visit, status=422, message=rules_text(error))
+        return await _refused(visit, error)
     return frame.go_to(path_of(visit, opened.member_id))
+
+
+async def _refused(visit: Visit, error: Invalid) -> Response:
+    """The page with the rule at the field that breaks it."""
+    rules = rules_by_field(error.faults)
+    message = "Nothing was done. See the rule at the field."
+    return await person_page(visit, status=422, message=message, rules=rules)
 
 
 @PAGES.post(PERSON + "/resend", for_=Right.INVITATION_SEND)
 async def resend(visit: Visit) -> Response:
     """Send the invitation again, to the person's present address."""
-    resend_seen = _if_seen(visit, partial(another_address.resend, sender=sender_of(visit)))
-    return await _mend(visit, resend_seen)
+    shown = _shown(visit)
+    sender = sender_of(visit)
+    return await _mend(
+        visit,
+        lambda tx: another_address.resend(tx, visit.reach, shown, visit.requester, sender=sender),
+    )
 
 
 @PAGES.post(PERSON + "/unblock", for_=Right.INVITATION_SEND)
 async def unblock(visit: Visit) -> Response:
     """Lift a bounce of the address and send again."""
-    unblock_and_resend = partial(
-        another_address.unblock_and_resend, lift_within=_mail_reach(visit), sender=sender_of(visit)
+    shown = _shown(visit)
+    sender = sender_of(visit)
+    lift_within = _mail_reach(visit)
+    return await _mend(
+        visit,
+        lambda tx: another_address.unblock_and_resend(
+            tx, visit.reach, shown, visit.requester, lift_within=lift_within, sender=sender
+        ),
     )
-    return await _mend(visit, _if_seen(visit, unblock_and_resend))
 
 
 @PAGES.post(PERSON + "/cancel", for_=Right.INVITATION_SEND)
 async def cancel(visit: Visit) -> Response:
     """Cancel an invitation that has not left yet."""
-    return await _mend(visit, person_mail.cancel)
+    member_id = _member_id(visit)
+    return await _mend(
+        visit, lambda tx: person_mail.cancel(tx, visit.reach, member_id, visit.requester)
+    )
 
 
-async def _mend(visit: Visit, mend: Callable[..., None]) -> Response:
+def _shown(visit: Visit) -> ShownPerson:
+    return ShownPerson(_member_id(visit), version_of(visit))
+
+
+def _member_id(visit: Visit) -> int:
+    return visit.id_of("member_id", of="eligible member")
+
+
+async def _mend(visit: Visit, work: Callable[[Tx], None]) -> Response:
     """Do something about the person's invitation; say on the page why it can't be done."""
-    member_id = visit.id_of("member_id", of="eligible member")
-
-    def work(tx: Tx) -> None:
-        mend(tx, visit.reach, member_id, visit.requester)
-
     try:
         await visit.app.write(work)
     except NotFound:
         raise
     except MemberOvertaken as overtaken:
-        message = await overtaken_text(visit, overtaken.change)
+        message = (
+            f"{await overtaken_text(visit, overtaken)} No mail was sent: look at the address first."
+        )
         return await person_page(visit, status=409, message=message)
     except FrontdeskError as error:
         return await person_page(visit, status=409, message=rules_text(error))
-    return frame.go_to(path_of(visit, member_id))
-
-
-def _if_seen(visit: Visit, send: Callable[..., None]) -> Callable[..., None]:
-    """Send to the address that the page has shown only: support may have entered another one since,
-    and an editor who sends vouches for it. Raises MemberOvertaken.
-    """
-
-    def send_seen(tx: Tx, reach: Reach, member_id: int, requester: Requester) -> None:
-        send(
-            tx, reach, member_id, requester
-        )  # it locks the invitation, as a change of address does
-        refuse_overtaken(tx, member_id, version_of(visit))
-
-    return send_seen
-
-
-def version_of(visit: Visit) -> int:
-    """The version in the form. One that is no number is of no record."""
-    text = visit.form.text("version", longest=20)
-    return int(text) if text.isascii() and text.isdecimal() else -1
-
-
-async def overtaken_text(visit: Visit, change: MemberChange) -> str:
-    """Who has changed the record while the page was open, and what."""
-    names = await visit.app.ask(lambda tx: names_of(tx, {change.client}, visit.reach, visit.user))
-    who = names[change.client] if change.file_id is None else f"file {change.file_id}"
-    fields = ", ".join(map(label_of, change.fields[:10])) or "it"
-    at = frame.times_of(visit).minute(change.at)
-    if change.client == visit.user.actor:
-        return f"You changed {fields} at {at}, by this form or in another window. Nothing more was done."
-    return (
-        f"This record changed while the page was open: {who} changed {fields} at {at}. You have changed "
-        "nothing."
-    )
+    return frame.go_to(path_of(visit, _member_id(visit)))
 
 
 def sender_of(visit: Visit) -> MailSender:
@@ -305,6 +305,22 @@ def _mail_reach(visit: Visit) -> Reach:
     share addresses; an account's are its own.
     """
     return EVERY if Role.SUPPORT in visit.user.roles else visit.reach
+
+
+async def overtaken_text(visit: Visit, overtaken: MemberOvertaken) -> str:
+    """Who changed what of the person, and when, since the page was made."""
+    change = overtaken.change
+    names = await visit.app.ask(lambda tx: names_of(tx, {change.client}, visit.reach, visit.user))
+    who = names[change.client] if change.file_id is None else f"file {change.file_id}"
+    fields = ", ".join(map(label_of, change.fields[:10])) or "it"
+    at = frame.times_of(visit).minute(change.at)
+    return f"This record changed while the page was open: {who} changed {fields} at {at}."
+
+
+def version_of(visit: Visit) -> int:
+    """The version in the form. One that is no number is of no record."""
+    text = visit.form.text("version", longest=20)
+    return int(text) if text.isascii() and text.isdecimal() else -1
 
 
 def path_of(visit: Visit, member_id: int) -> str:

@@ -5,44 +5,34 @@ e-mail address. Each is a form, and shows what it will do before it does what ta
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from frontdesk import codes
 from frontdesk.access.accounts import get_account
 from frontdesk.access.model import WORKING
 from frontdesk.codes import Code
 from frontdesk.console import frame
 from frontdesk.console.door import Pages
-from frontdesk.console.people import (
-    LABELS,
-    PERSON,
-    overtaken_text,
-    path_of,
-    person_page,
-    sender_of,
-    version_of,
-)
+from frontdesk.console.people import LABELS, PERSON, overtaken_text, path_of, sender_of, version_of
+from frontdesk.console.person_said import WORDS
 from frontdesk.console.rules import label_of, rules_by_field, rules_text
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
 from frontdesk.disclosures.another_address import FactsChanged, NewAddress, change_address
 from frontdesk.disclosures.change_form import ChangeForm, view_change_form
-from frontdesk.disclosures.model import FACTS_NEEDED, Holder, RecordNotOpen
-from frontdesk.disclosures.opened import refuse_covered
-from frontdesk.eligibility.access_days import AccessPair, Spans, compare_access
-from frontdesk.eligibility.days import OPEN, day_before
+from frontdesk.disclosures.model import FACTS_NEEDED
+from frontdesk.eligibility.access_days import AccessPair, Loss, Spans, compare_access
+from frontdesk.eligibility.days import OPEN, day_after, day_before
 from frontdesk.eligibility.model import Enrolled, MemberWarning, Outcome
 from frontdesk.eligibility.person_change import (
     CORRECTED,
     AskedChange,
     Change,
-    ChangeAnswer,
     Correction,
     End,
     MemberOvertaken,
     Rename,
     change_person,
 )
-from frontdesk.eligibility.person_mail import NewAddressMail
 from frontdesk.errors import Conflict, Fault, FrontdeskError, Invalid, RateLimited, Suspended
+from frontdesk.invitations.unproven import TooManyUnproven
 from frontdesk.users.model import Right
 from frontdesk.web.problems import PROBLEMS
 from frontdesk.web.response import Response
@@ -55,16 +45,7 @@ _LONGEST = (
     65_536  # characters: what a whole form may have, so that a rule of the field refuses a text
 )
 _UNCHANGED = "Nothing was changed: the record has these values already."
-
-_MAIL_SAID = {
-    NewAddressMail.REFUSED: (
-        "The address is changed. The invitation can't be sent there now; see below why."
-    ),
-    NewAddressMail.LEAVING: (
-        "The address is changed. A mail was just leaving for the earlier address, so nothing was sent "
-        "to the new one. Send it again once that mail has left."
-    ),
-}
+_NOTHING_TYPED = "Nothing was typed, so nothing was changed."
 
 
 @PAGES.get(PERSON + "/correct", for_=Right.RECORD_CHANGE)
@@ -132,45 +113,46 @@ async def readdress(visit: Visit) -> Response:
         )
     except MemberOvertaken as overtaken:
         return await _overtaken_page(visit, "address", overtaken)
-    except (Invalid, RateLimited, Conflict, FactsChanged) as error:
+    except (Invalid, RateLimited, Conflict, FactsChanged, TooManyUnproven) as error:
         return await _refused_page(visit, "address", error)
     if mail is None:
         return await _form_page(visit, "address", message=_UNCHANGED)
     visit.app.db.announce_work()
-    if mail in _MAIL_SAID:
-        return await person_page(visit, message=_MAIL_SAID[mail], tone="warn")
-    return frame.go_to(path_of(visit, asked.member_id))
+    return _go_back(visit, [mail])
 
 
 async def _change(visit: Visit, name: str, change: Change) -> Response:
     """Make the change, or show what it would do to the access, or say why nothing was done."""
+    if visit.form.is_set("again"):
+        return await _form_page(visit, name, refused=())
     is_confirmed = visit.form.is_set("confirmed")
     asked = AskedChange(_member_id(visit), version_of(visit), change, is_confirmed)
     uniqueness = visit.app.config.uniqueness
     requester = visit.requester
-
-    def work(tx: Tx) -> ChangeAnswer | FrontdeskError:
-        if isinstance(change, Correction) and change.are_whole:
-            holder = Holder(requester.actor, visit.own_session.id)
-            refuse_covered(tx, visit.reach, asked.member_id, holder, now=visit.now)
-        return change_person(tx, requester, visit.reach, asked, uniqueness=uniqueness)
-
     try:
-        answer = await _write(visit, work)
+        answer = await _write(
+            visit,
+            lambda tx: change_person(tx, requester, visit.reach, asked, uniqueness=uniqueness),
+        )
     except MemberOvertaken as overtaken:
         return await _overtaken_page(visit, name, overtaken)
-    except (Invalid, RateLimited, Conflict, RecordNotOpen) as error:
+    except (Invalid, RateLimited, Conflict) as error:
         return await _refused_page(visit, name, error)
     made = answer.made
     if not answer.is_written:
         return await _confirm_page(visit, name, made)
     visit.app.db.announce_work()
     if made.outcome is Outcome.UNCHANGED:
-        return await _form_page(visit, name, message=_UNCHANGED)
-    if made.warnings:
-        said = " ".join(("The change was made.", *_warned(made.warnings)))
-        return await person_page(visit, message=said, tone="warn")
-    return frame.go_to(path_of(visit, asked.member_id))
+        is_typed = visit.form.is_set("shown") or any(_filled(visit, name))
+        return await _form_page(visit, name, message=_UNCHANGED if is_typed else _NOTHING_TYPED)
+    return _go_back(visit, [warning.code for warning in made.warnings])
+
+
+def _go_back(visit: Visit, said: Sequence[str]) -> Response:
+    """To the person's page, which says these words of the change (`person_said`)."""
+    words = ",".join(word for word in dict.fromkeys(said) if word in WORDS)
+    path = path_of(visit, _member_id(visit))
+    return frame.go_to(f"{path}?said={words}" if words else path)
 
 
 async def _write(visit: Visit, work: Callable[[Tx], Result | FrontdeskError]) -> Result:
@@ -195,8 +177,9 @@ async def _refused_page(visit: Visit, name: str, error: FrontdeskError) -> Respo
     message = f"{error.detail} Nothing was changed."
     faults: tuple[Fault, ...] = ()
     if isinstance(error, Invalid):
-        named = (each._replace(field=_field_of(name, each.field)) for each in error.faults)
-        faults = tuple(dict.fromkeys(named))
+        faults = tuple(
+            dict.fromkeys(each._replace(field=_field_of(name, each.field)) for each in error.faults)
+        )
         rest = [each for each in faults if each.field.partition(".")[0] not in _fields_of(name)]
         said = rules_text(Invalid(rest)) if rest else "See the rules at the fields."
         message = f"Nothing was changed. {said}"
@@ -205,13 +188,18 @@ async def _refused_page(visit: Visit, name: str, error: FrontdeskError) -> Respo
     )
 
 
-# A rename gives the member_id too, where both were the same.
-_FIELDS = {("end", "expiry_date"): "on", ("rename", "member_id"): "external_id"}
-
-
 def _field_of(name: str, field: str) -> str:
-    """The form's field that stands for one of the record."""
-    return _FIELDS.get((name, field), field)
+    """The form's field that stands for one of the record. A member_id is renamed with an external_id
+    that is the same.
+    """
+    return {("end", "expiry_date"): "on", ("rename", "member_id"): "external_id"}.get(
+        (name, field), field
+    )
+
+
+def _filled(visit: Visit, name: str) -> list[str]:
+    """The fields of the form that have a text."""
+    return [each for each in _fields_of(name) if visit.form.text(each, longest=_LONGEST)]
 
 
 def _fields_of(name: str) -> Sequence[str]:
@@ -223,7 +211,7 @@ async def _overtaken_page(visit: Visit, name: str, overtaken: MemberOvertaken) -
     """The form anew. Values of an open record are shown as they are now: what was typed over older
     ones would undo the other change.
     """
-    message = await overtaken_text(visit, overtaken.change)
+    message = f"{await overtaken_text(visit, overtaken)} You have changed nothing."
     keeps_typed = not visit.form.is_set("shown")
     return await _form_page(visit, name, status=409, message=message, keeps_typed=keeps_typed)
 
@@ -275,7 +263,7 @@ _TITLES = {
 
 
 def _read_form(tx: Tx, visit: Visit, *, shows_values: bool) -> ChangeForm:
-    return view_change_form(
+    form = view_change_form(
         tx,
         visit.requester,
         visit.reach,
@@ -283,17 +271,22 @@ def _read_form(tx: Tx, visit: Visit, *, shows_values: bool) -> ChangeForm:
         sender_of(visit),
         shows_values=shows_values,
     )
+    if form.values is not None:  # a view of the open record, which is recorded
+        visit.app.usage.refuse_used_up_trail(visit.account, visit.now)
+    return form
 
 
 async def _confirm_page(visit: Visit, name: str, made: Enrolled) -> Response:
-    """What the change does to the access, with the form to do it. Nothing is recorded here, so a
-    covered form learns nothing of values: which texts differ from the record, or what they lead to.
+    """What the change does to the access, with the form to do it. Of a covered record it names the
+    fields that are filled, and gives no warnings: that a typed value differs would tell the stored one.
     """
     form = await visit.app.write(lambda tx: _read_form(tx, visit, shows_values=False))
     pair = made.access or AccessPair(before=(), after=())
     loss = compare_access(*pair, form.today).loss
     fields = {
-        key: text for key, text in visit.form.fields.items() if key not in ("user", "confirmed")
+        key: text
+        for key, text in visit.form.fields.items()
+        if key not in ("user", "confirmed", "again")
     }
     return frame.show(
         visit,
@@ -304,13 +297,25 @@ async def _confirm_page(visit: Visit, name: str, made: Enrolled) -> Response:
         before=_days_of(pair.before),
         after=_days_of(pair.after),
         loss=loss,
-        is_past=loss is not None and "" < loss.last_day < day_before(form.today),
-        warnings=_warned(made.warnings) if "shown" in fields else [],
-        changed=[label_of(each) for each in made.changes] if "shown" in fields else [],
+        ends_from=_ends_from(loss, form.today),
+        warnings=_warned(made.warnings) if form.is_open else [],
+        changed=[
+            label_of(each) for each in (made.changes if form.is_open else _filled(visit, name))
+        ],
         fields=fields,
         name=name,
         own=path_of(visit, form.covered.id),
     )
+
+
+def _ends_from(loss: Loss | None, today: str) -> str:
+    """The first day without access; "" if none is lost. That of a last day in the past is past too,
+    though a loss counts from today on.
+    """
+    if loss is None:
+        return ""
+    is_past = loss.last_day and loss.last_day < day_before(today)
+    return day_after(loss.last_day) if is_past else loss.first_day
 
 
 def _days_of(spans: Spans) -> list[str]:
@@ -318,24 +323,12 @@ def _days_of(spans: Spans) -> list[str]:
     return [f"{span.begin} to {span.end if span.end < OPEN else 'no end'}" for span in spans[:20]]
 
 
-# Of codes whose own sentence is written for programs.
-_FOR_PEOPLE = {
-    codes.warnings.DOB_SHIFTED_ONE_DAY: (
-        "The birth date moved by one day: look whether the new one is right."
-    ),
-    codes.warnings.IDENTITY_CHANGED: (
-        "First name and birth date both changed: look whether this is still the same person."
-    ),
-}
-
-
 def _warned(warnings: Sequence[MemberWarning]) -> list[str]:
     return [_sentence(each.code, each.member_id) for each in warnings]
 
 
 def _sentence(code: Code, member_id: int) -> str:
-    sentence = _FOR_PEOPLE.get(code, code.sentence)
-    return f"{sentence} (person {member_id})" if member_id else sentence
+    return f"{code.sentence} (person {member_id})" if member_id else code.sentence
 
 
 def _member_id(visit: Visit) -> int:

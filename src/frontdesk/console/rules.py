@@ -7,8 +7,6 @@ LABELS = {
     "dob": "Birth date",
     "email": "E-mail",
     "external_id": "external_id",
-    "case": "Case number",
-    "text": "The answer",
     "member_id": "member_id",
     "on": "Last day of access",
     "effective_date": "First day of access",
@@ -16,10 +14,6 @@ LABELS = {
     "zipcode": "Zip code",
     "relationship_code_hipaa": "Relationship code (HIPAA)",
 }
-
-
-# Where the rule of a field names another one.
-_NAMED = {"effective_date": "the first day of access", "expiry_date": "the last day of access"}
 
 
 def label_of(field: str) -> str:
@@ -45,12 +39,22 @@ def rules_by_field(faults: tuple[Fault, ...]) -> dict[str, str]:
         name = fault.field.partition(".")[0]
         rule = _rule_of(fault)
         sentence = f"{rule[:1].upper()}{rule[1:]}."
-        texts[name] = f"{texts[name]} {sentence}" if name in texts else sentence
+        known = texts.get(name, "")
+        texts[name] = known if sentence in known else f"{known} {sentence}".strip()
     return texts
 
 
+# What a rule calls by the words of the API, as a form calls it.
+_WORDS = {
+    "null or blank": "blank",
+    "effective_date": "the first day of access",
+    "expiry_date": "the last day of access",
+}
+
+
 def _rule_of(fault: Fault) -> str:
+    """The rule in the words of a form, without a full stop."""
     rule = fault.message.rstrip(".")
-    for name, words in _NAMED.items():
-        rule = rule.replace(name, words)
+    for word, text in _WORDS.items():
+        rule = rule.replace(word, text)
     return rule

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from frontdesk import access, codes
+from frontdesk.audit.actions import Subject, subject_of
 from frontdesk.console import frame
 from frontdesk.console.actors import names_of
 from frontdesk.console.door import Pages
@@ -21,12 +22,13 @@ from frontdesk.disclosures.trail import (
     read_trail_by_user,
 )
 from frontdesk.errors import Fault, Invalid, NotFound
-from frontdesk.users.directory import list_home_users
+from frontdesk.users.directory import find_users, list_home
 from frontdesk.users.model import Right, User
 from frontdesk.web.response import Response
 
 PAGES = Pages()
 
+MOST_USERS = 200  # to select from, the newest
 _SUBJECTS = ("user", "person", "file")
 
 
@@ -62,6 +64,8 @@ async def show_installation(visit: Visit) -> Response:
 
 
 async def _page(visit: Visit, path: str) -> Response:
+    if visit.account_id is not None:  # the page is an entry of the account
+        visit.app.refuse_used_up_trail(visit.account_id)
     try:
         selection = _read_selection(visit)
         return await _list_page(visit, path, selection)
@@ -73,7 +77,7 @@ async def _page(visit: Visit, path: str) -> Response:
 
 async def _empty_page(visit: Visit, path: str, message: str, status: int) -> Response:
     """The forms, and why there are no entries."""
-    users = await visit.app.ask(lambda tx: list_home_users(tx, visit.reach))
+    users = await visit.app.ask(lambda tx: _users(tx, visit))
     return frame.show(
         visit,
         "Trail",
@@ -82,6 +86,7 @@ async def _empty_page(visit: Visit, path: str, message: str, status: int) -> Res
         message=message,
         rows=[],
         users=users,
+        most_users=MOST_USERS,
         path=path,
         selection=_EVERYTHING,
         last=LAST,
@@ -93,9 +98,8 @@ async def _empty_page(visit: Visit, path: str, message: str, status: int) -> Res
 async def _list_page(visit: Visit, path: str, selection: TrailSelection) -> Response:
     def read(tx: Tx) -> tuple[list[EntryWords], int | None, Sequence[User]]:
         found = _entries(tx, visit, selection)
-        # Ended users too: what they did stays.
-        users = list_home_users(tx, visit.reach)
-        around = _around(tx, visit, path, users, found.entries)
+        users = _users(tx, visit)
+        around = _around(tx, visit, path, found.entries)
         return [describe_entry(entry, around) for entry in found.entries], found.before_id, users
 
     rows, before_id, users = await visit.app.write(read)
@@ -112,12 +116,18 @@ async def _list_page(visit: Visit, path: str, selection: TrailSelection) -> Resp
         message="",
         rows=rows,
         users=users,
+        most_users=MOST_USERS,
         path=path,
         selection=selection,
         last=LAST,
         first_page=first_page,
         next_page=next_page,
     )
+
+
+def _users(tx: Tx, visit: Visit) -> list[User]:
+    """The users to choose from; ended ones too: what they did stays."""
+    return list_home(tx, visit.account_id, with_ended=True, limit=MOST_USERS)
 
 
 def _entries(tx: Tx, visit: Visit, selection: TrailSelection) -> EntriesAbout:
@@ -133,11 +143,20 @@ def _entries(tx: Tx, visit: Visit, selection: TrailSelection) -> EntriesAbout:
     return read_trail(tx, who, reach, before_id=before_id)
 
 
-def _around(
-    tx: Tx, visit: Visit, path: str, users: Collection[User], entries: Collection[Mapping[str, Any]]
-) -> Around:
+def _around(tx: Tx, visit: Visit, path: str, entries: Collection[Mapping[str, Any]]) -> Around:
     actors = {str(entry["actor"]) for entry in entries}
-    own = {user.id for user in users}
+    numbers = (actor.removeprefix("user:") for actor in actors if actor.startswith("user:"))
+    named = {int(number) for number in numbers if number.isdecimal()}
+    named |= {
+        int(entry["subject_id"])
+        for entry in entries
+        if entry["subject_id"] is not None and subject_of(str(entry["action"])) is Subject.USER
+    }
+    own = {
+        user_id
+        for user_id, user in find_users(tx, named).items()
+        if visit.reach.covers(user.account_id)
+    }
     is_of_all = visit.account_id is None
     account_ids = {entry["account_id"] for entry in entries} - {None}
     return Around(

@@ -56,11 +56,11 @@ class UserView(NamedTuple):
 @PAGES.get(_OF_INSTALLATION, for_=Right.SYSTEM)
 async def show_users(visit: Visit) -> Response:
     """List the users of the account, or of the installation."""
-    after_id = _after(visit)
+    before_id = visit.number("before")
 
     def read(tx: Tx) -> tuple[list[User], Mapping[str, str]]:
         found = directory.list_home(
-            tx, visit.account_id, after_id=after_id, limit=directory.PAGE + 1
+            tx, visit.account_id, before_id=before_id or directory.LAST, limit=directory.PAGE + 1
         )
         return found, names_of(tx, {each.invited_by for each in found}, visit.reach, visit.user)
 
@@ -73,14 +73,9 @@ async def show_users(visit: Visit) -> Response:
         users=page,
         names=names,
         place=place_of(visit),
-        first=place_of(visit) if after_id else None,
-        next=f"{place_of(visit)}?after={page[-1].id}" if len(found) > len(page) else None,
+        first=place_of(visit) if before_id else None,
+        next=f"{place_of(visit)}?before={page[-1].id}" if len(found) > len(page) else None,
     )
-
-
-def _after(visit: Visit) -> int:
-    text = visit.parameter("after")
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _LONGEST_ID else 0
 
 
 @PAGES.get(_OF_ACCOUNT + "/{user_id}", for_=Right.ACCOUNT_MANAGE)

@@ -36,6 +36,7 @@ _TABLES = {
         "audit_entries deliverability invitation_templates queue_events estimate_log "
         "caught_messages access_tokens file_settings draft_parts file_parts invitation_links "
         "legal_holds file_lists file_unchanged distinct_members stored_answers account_quotas "
+        "unproven_addresses "
         "user_invitations password_resets recovery_codes used_forms"
     ),
 }

@@ -6,7 +6,9 @@ theirs gets no link. Later mails ask the same, whoever sends them, until somebod
 address: an editor, whose customer it is, or support with three facts (docs/decisions/0179).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from frontdesk import codes
 from frontdesk.audit import Requester
@@ -17,9 +19,15 @@ from frontdesk.disclosures.checks import find_facts
 from frontdesk.disclosures.model import FACTS_NEEDED, Holder
 from frontdesk.eligibility import person_mail
 from frontdesk.eligibility.model import Outcome
-from frontdesk.eligibility.person_change import AskedChange, ChangeAnswer, Correction, change_person
+from frontdesk.eligibility.person_change import (
+    AskedChange,
+    ChangeAnswer,
+    Correction,
+    change_person,
+    refuse_overtaken,
+)
 from frontdesk.eligibility.person_mail import NewAddressMail
-from frontdesk.eligibility.search import get_kept
+from frontdesk.eligibility.search import get_kept, lock_member
 from frontdesk.errors import Fault, FrontdeskError, Invalid
 from frontdesk.reach import Reach
 
@@ -44,6 +52,13 @@ class NewAddress:
     version: int
     email: str
     is_mailed: bool
+
+
+class ShownPerson(NamedTuple):
+    """A person as a page has shown it: `version` is the newest entry of its history there."""
+
+    member_id: int
+    version: int
 
 
 class FactsChanged(FrontdeskError, kind=Kind.CONFLICT):
@@ -97,10 +112,12 @@ def change_address(
 
 
 def resend(
-    tx: Tx, reach: Reach, member_id: int, requester: Requester, *, sender: MailSender
+    tx: Tx, reach: Reach, shown: ShownPerson, requester: Requester, *, sender: MailSender
 ) -> None:
-    """As `person_mail.resend`."""
-    member = get_kept(tx, reach, member_id)
+    """As `person_mail.resend`, of the person as it was shown: the sender vouches for no address that
+    has come since. Raises MemberOvertaken.
+    """
+    member = _as_shown(tx, reach, shown)
     proven = is_proven(tx, requester, member["id"], sender)
     person_mail.resend(tx, reach, member["id"], requester, is_proven=proven)
 
@@ -108,15 +125,25 @@ def resend(
 def unblock_and_resend(
     tx: Tx,
     reach: Reach,
-    member_id: int,
+    shown: ShownPerson,
     requester: Requester,
     *,
     lift_within: Reach,
     sender: MailSender,
 ) -> None:
-    """As `person_mail.unblock_and_resend`."""
-    member = get_kept(tx, reach, member_id)
+    """As `person_mail.unblock_and_resend`, of the person as it was shown. Raises MemberOvertaken."""
+    member = _as_shown(tx, reach, shown)
     proven = is_proven(tx, requester, member["id"], sender)
     person_mail.unblock_and_resend(
         tx, reach, member["id"], requester, lift_within=lift_within, is_proven=proven
     )
+
+
+def _as_shown(tx: Tx, reach: Reach, shown: ShownPerson) -> Mapping[str, Any]:
+    """The member, locked, so that its address stays as it is until the mail is in line. Raises
+    NotFound, MemberOvertaken.
+    """
+    member = get_kept(tx, reach, shown.member_id)
+    lock_member(tx, member["id"])
+    refuse_overtaken(tx, member["id"], shown.version)
+    return member

@@ -27,7 +27,8 @@ class ChangeForm:
     """A person for the form of a change. `version` is what `AskedChange` takes; `today` the day where
     the account's members live.
 
-    `values` are the texts of the fields while the record is open, else None. `facts`: what matched of
+    `is_open`: whether the record is open in the session; `values` are then the texts of the fields, if
+    they were asked for, else None. `facts`: what matched of
     the caller's words. `is_proven`: whether a mail may go to an address that this user enters.
     `invitation`: its state, None for a person who was never invited.
     """
@@ -35,6 +36,7 @@ class ChangeForm:
     covered: CoveredPerson
     version: int
     today: str
+    is_open: bool
     values: Mapping[str, str] | None
     facts: frozenset[CheckedField]
     is_proven: bool
@@ -57,7 +59,8 @@ def view_change_form(
     member = get_kept(tx, reach, member_id)
     holder = Holder(requester.actor, sender.session_id)
     values = None
-    if shows_values and find_opening(tx, member["id"], holder, now=now) is not None:
+    is_open = find_opening(tx, member["id"], holder, now=now) is not None
+    if shows_values and is_open:
         read_opened(tx, requester, reach, member["id"], session_id=sender.session_id)
         values = {name: text_of_field(name, member[name]) for name in CORRECTED}
     [owner] = find_owners(tx, [member["plan_id"]]).rows
@@ -66,6 +69,7 @@ def view_change_form(
         covered=read_covered(tx, reach, member["id"], now=now),
         version=read_version(tx, member["id"]),
         today=account_day(now, owner["time_zone"]).earliest,
+        is_open=is_open,
         values=values,
         facts=find_facts(tx, member["id"], holder, now=now),
         is_proven=is_proven(tx, requester, member["id"], sender),

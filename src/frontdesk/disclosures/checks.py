@@ -15,6 +15,7 @@ from frontdesk.disclosures import store
 from frontdesk.disclosures.model import (
     CHECKS_AN_HOUR,
     HOUR,
+    CallersChecks,
     CallersWords,
     CheckAnswer,
     CheckedField,
@@ -75,39 +76,29 @@ def check_answer(tx: Tx, requester: Requester, reach: Reach, said: CallersWords)
     return result
 
 
-def find_facts(tx: Tx, member_id: int, holder: Holder, *, now: datetime) -> frozenset[CheckedField]:
-    """The fields of which the holder's caller knew the value, by `find_answers`. The e-mail address is
-    no fact: it is what a caller wants changed.
+def find_checks(tx: Tx, member_id: int, holder: Holder, *, now: datetime) -> CallersChecks:
+    """The checks of the person within the last hour. For each field the holder's latest answer
+    counts, of two at one time the one that differs.
     """
-    answers = find_answers(tx, member_id, holder, now=now)
-    matched = {field for field, answer in answers.items() if answer is CheckAnswer.MATCHES}
-    return frozenset(matched - {CheckedField.EMAIL})
-
-
-def find_answers(
-    tx: Tx, member_id: int, holder: Holder, *, now: datetime
-) -> dict[CheckedField, CheckAnswer]:
-    """The holder's latest check of each field within the last hour, newest first; of two at one time
-    the one that differs.
-    """
+    recent = store.list_of_member(tx, member_id, counted_times(now, HOUR))
     latest: dict[CheckedField, Disclosure] = {}
-    for each in store.list_of_member(tx, member_id, counted_times(now, HOUR)):
+    for each in recent:
         if each.field is None or (each.actor, each.session_id) != holder:
             continue
         known = latest.setdefault(each.field, each)
         if each.at == known.at and each.answer is CheckAnswer.DIFFERS:
             latest[each.field] = each
-    return {field: each.answer for field, each in latest.items() if each.answer is not None}
+    matches = {field: each.answer is CheckAnswer.MATCHES for field, each in latest.items()}
+    done = sum(each.kind is DisclosureKind.CHECKED for each in recent)
+    return CallersChecks(matches, left=max(0, CHECKS_AN_HOUR - done))
 
 
-def count_checks_left(tx: Tx, member_id: int, *, now: datetime) -> int:
-    """How many checks of the person are left within the hour, for all users."""
-    return max(0, CHECKS_AN_HOUR - len(_recent_checks(tx, member_id, now)))
-
-
-def _recent_checks(tx: Tx, member_id: int, now: datetime) -> list[datetime]:
-    recent = store.list_of_member(tx, member_id, counted_times(now, HOUR))
-    return [each.at for each in recent if each.kind is DisclosureKind.CHECKED]
+def find_facts(tx: Tx, member_id: int, holder: Holder, *, now: datetime) -> frozenset[CheckedField]:
+    """The fields of which the holder's caller knew the value within the last hour (`find_checks`).
+    The e-mail address is no fact: it is what a caller wants changed.
+    """
+    matches = find_checks(tx, member_id, holder, now=now).matches
+    return frozenset(field for field, agrees in matches.items() if agrees) - {CheckedField.EMAIL}
 
 
 def _refuse_above_limit(tx: Tx, requester: Requester, member_id: int) -> None:
@@ -115,7 +106,9 @@ def _refuse_above_limit(tx: Tx, requester: Requester, member_id: int) -> None:
     transaction ends.
     """
     lock_name(tx, f"checks of member {member_id}")
-    checks = _recent_checks(tx, member_id, requester.now)
+    times = counted_times(requester.now, HOUR)
+    recent = store.list_of_member(tx, member_id, times)
+    checks = [each.at for each in recent if each.kind is DisclosureKind.CHECKED]
     if len(checks) >= CHECKS_AN_HOUR:
         wait = (checks[CHECKS_AN_HOUR - 1] + HOUR - requester.now).total_seconds()
         raise RateLimited(

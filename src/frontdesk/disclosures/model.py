@@ -1,5 +1,6 @@
 """Checks of a caller's words, opened records, and their limits."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
@@ -84,6 +85,15 @@ class CallersWords(NamedTuple):
     session_id: int
     field: CheckedField
     text: str
+
+
+class CallersChecks(NamedTuple):
+    """What the caller of a user's session said of a person within the last hour: by field, the newest
+    first, whether it matched. `left`: how many more checks of the person this hour allows, by anyone.
+    """
+
+    matches: Mapping[CheckedField, bool]
+    left: int
 
 
 class Opening(NamedTuple):

@@ -7,16 +7,16 @@ from typing import Any, NamedTuple
 from frontdesk.audit import Requester
 from frontdesk.db import Tx
 from frontdesk.disclosures.another_address import MailSender, is_proven
-from frontdesk.disclosures.checks import count_checks_left, find_answers
+from frontdesk.disclosures.checks import find_checks
 from frontdesk.disclosures.covered import read_covered
-from frontdesk.disclosures.model import CheckAnswer, CheckedField, Holder
+from frontdesk.disclosures.model import CallersChecks, Holder
 from frontdesk.disclosures.opened import find_opening, read_opened
 from frontdesk.eligibility.covered import CoveredPerson, MemberChange
 from frontdesk.eligibility.mailed import mailed_member
 from frontdesk.eligibility.person_change import read_version
 from frontdesk.eligibility.search import FoundPeople, find_similar_to, get_kept, list_changes
 from frontdesk.invitations.why import WhyNoMail, why_no_mail
-from frontdesk.plans import list_plans
+from frontdesk.plans import get_plan
 from frontdesk.reach import Reach
 
 MOST_CHANGES = 20
@@ -34,25 +34,21 @@ class Viewer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PersonView:
-    """A person for the page, with the names of the account's plans.
-
-    `record` is what its account reads of it, with the time until which it is open in this session; None
-    while it is covered. `is_proven`: whether a mail of this user may go to an address that support has
-    entered. `answers`: whether what the caller said agrees with the record, by field; `checks_left`
-    for the person within the hour. `version` is what `refuse_overtaken` takes.
+    """A person for the page. `record` is what its account reads of it, with the time until which it
+    is open in this session; None while it is covered. `is_proven`: whether a mail of this user may go
+    to an address that support has entered. `version` is that of the history, for the forms.
     """
 
     covered: CoveredPerson
-    plan_names: dict[int, str]
+    plan_name: str
     why: WhyNoMail
     changes: list[MemberChange]
     similar: FoundPeople
     record: dict[str, Any] | None
     open_until: datetime | None
     is_proven: bool
-    answers: dict[CheckedField, CheckAnswer]
-    checks_left: int
     version: int
+    checks: CallersChecks
 
 
 def view_person(
@@ -72,14 +68,13 @@ def view_person(
     mailed = mailed_member(tx, member, now=now)
     return PersonView(
         covered=read_covered(tx, reach, member["id"], now=now),
-        plan_names={each.id: each.name for each in list_plans(tx, Reach.of(member["account_id"]))},
+        plan_name=get_plan(tx, Reach.of(member["account_id"]), member["plan_id"]).name,
         why=why_no_mail(tx, viewer.mail_reach, mailed, has_relay=viewer.has_relay, now=now),
         changes=list_changes(tx, member["id"], limit=MOST_CHANGES),
         similar=find_similar_to(tx, reach, member["id"], now=now),
         record=record,
         open_until=opening and opening.until,
         is_proven=is_proven(tx, requester, member["id"], viewer.sender),
-        answers=find_answers(tx, member["id"], holder, now=now),
-        checks_left=count_checks_left(tx, member["id"], now=now),
         version=read_version(tx, member["id"]),
+        checks=find_checks(tx, member["id"], holder, now=now),
     )

@@ -123,14 +123,31 @@ def change_person(
         intent=Intent(creates=False, moves=False, eligibility_id=member["id"]),
     )
     stored = read_chunk(tx, [submission], now=requester.now, uniqueness=uniqueness)
+    # Before anything is said of the values: an old page would tell, as often as it is sent and without
+    # a change, whether the record has them.
+    refuse_overtaken(tx, member["id"], asked.version)
     decided = decide_chunk(stored, [submission], None)
     [(_, result)] = decided.pairs
-    # Whatever was decided: else a form of an old page would tell for ever which values are right.
-    refuse_overtaken(tx, member["id"], asked.version)
     if isinstance(result, Enrolled) and result.access is not None and not asked.is_confirmed:
         return ChangeAnswer(result, is_written=False)
     [written] = write_chunk(tx, stored, decided, audited=True)
     return ChangeAnswer(written, is_written=True) if isinstance(written, Enrolled) else written
+
+
+def refuse_overtaken(tx: Tx, member_id: int, version: int) -> None:
+    """Raises MemberOvertaken if the newest entry in the history of the locked member is another."""
+    newest = store.list_newest_entries(tx, member_id, limit=1)
+    if newest and newest[0].id != version:
+        [entry] = newest
+        raise MemberOvertaken(
+            MemberChange(
+                entry.changed_at,
+                entry.client,
+                entry.file_id,
+                outcome=entry.outcome,
+                fields=tuple(entry.changes),
+            )
+        )
 
 
 def _record_of(tx: Tx, member: store.Values, change: Change, requester: Requester) -> MemberRecord:
@@ -148,7 +165,7 @@ def _record_of(tx: Tx, member: store.Values, change: Change, requester: Requeste
     record = parse_member(given | {"expiry_date": change.on}, today="")
     if record.faults or record.given["expiry_date"] is not None:
         return record
-    fault = Fault("expiry_date", codes.faults.REQUIRED, "must be the last day of access")
+    fault = Fault("expiry_date", codes.faults.REQUIRED, "must not be blank")
     return replace(record, faults=(fault,))
 
 
@@ -174,21 +191,3 @@ def _value_of(name: str, text: str) -> object:
         with suppress(orjson.JSONDecodeError):
             return orjson.loads(text)
     return text or None
-
-
-def refuse_overtaken(tx: Tx, member_id: int, version: int) -> None:
-    """Raises MemberOvertaken if the member has a newer entry in its history than the page has shown.
-    What keeps others from changing the member is locked already.
-    """
-    newest = store.list_newest_entries(tx, member_id, limit=1)
-    if newest and newest[0].id != version:
-        [entry] = newest
-        raise MemberOvertaken(
-            MemberChange(
-                entry.changed_at,
-                entry.client,
-                entry.file_id,
-                outcome=entry.outcome,
-                fields=tuple(entry.changes),
-            )
-        )

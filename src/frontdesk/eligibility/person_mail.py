@@ -14,8 +14,9 @@ from frontdesk.errors import FrontdeskError, NotFound
 from frontdesk.invitations import delivery, find_of_members
 from frontdesk.invitations.model import LIFTED_BY_SUPPORT, Invitation, InvitationState
 from frontdesk.invitations.protocol import CANCELLABLE
-from frontdesk.invitations.resend import RESENDABLE, mark_unproven, resend_invitation
+from frontdesk.invitations.resend import RESENDABLE, resend_invitation
 from frontdesk.invitations.suppression import unsuppress
+from frontdesk.invitations.unproven import mark_unproven, vouch_for
 from frontdesk.reach import Reach
 
 
@@ -80,19 +81,21 @@ def mail_to_new_address(
 ) -> NewAddressMail:
     """Send the invitation of a member, which has just got another address, there. One that has not
     left for the earlier address is cancelled. Without `is_proven` none is sent: no resend goes to
-    this address either, until one is proven (`resend_invitation`).
+    this address, now or when it comes back, until one is proven (`resend_invitation`).
 
-    The transaction is that of the change. Raises NotFound for an unknown member.
+    The transaction is that of the change. Raises NotFound for an unknown member, and TooManyUnproven.
     """
     member = get_kept(tx, reach, member_id)
+    if member["email"] is None:
+        return NewAddressMail.NEVER_INVITED
+    mark = vouch_for if is_proven else mark_unproven
+    mark(tx, member["id"], member["email"])
     found = find_of_members(tx, [member["id"]])
-    if not found or member["email"] is None:
+    if not found:
         return NewAddressMail.NEVER_INVITED
     invitation = delivery.lock_in(tx, reach, found[0].id, set(InvitationState), "changed")
     if invitation.state in CANCELLABLE:
         cancel(tx, reach, member["id"], requester)
-    if not is_proven:
-        mark_unproven(tx, reach, invitation.id, member["email"])
     if invitation.state is InvitationState.OFFERED:
         return NewAddressMail.LEAVING
     if not is_proven:

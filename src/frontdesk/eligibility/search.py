@@ -117,6 +117,11 @@ def get_kept(tx: Tx, reach: Reach, member_id: int) -> store.Values:
     return _kept(tx, found[0])
 
 
+def lock_member(tx: Tx, member_id: int) -> None:
+    """Lock the member against changes until the transaction ends."""
+    store.lock_by_ids(tx, [member_id])
+
+
 def get_covered(tx: Tx, reach: Reach, member_id: int, *, now: datetime) -> CoveredPerson:
     """The covered person with the last change, without the place of its row. Raises NotFound as
     `get_kept` does.

@@ -387,7 +387,15 @@ def is_undone(tx: Tx, file_id: int) -> bool:
     """Whether the file was undone, and that undo was not. An undo that waits, runs or is held has
     taken nothing back yet.
     """
-    return len(_undos(tx, file_id, are_done=True)) % 2 == 1
+    return undone_by(tx, file_id) is not None
+
+
+def undone_by(tx: Tx, file_id: int) -> int | None:
+    """The id of the undo by which the file is undone, as `is_undone`. It may have refused rows, all of
+    them too: those people are as they were.
+    """
+    undos = _undos(tx, file_id, are_done=True)
+    return undos[-1] if len(undos) % 2 else None
 
 
 def _undos(tx: Tx, file_id: int, *, are_done: bool = False) -> list[int]:

@@ -189,7 +189,6 @@ class Invitation(NamedTuple):
     relay_words: str | None  # with `relay_code`; the first is often an enhanced code (RFC 3463)
     mailbox_digest: str | None
     mailbox_at: datetime | None
-    unproven_folded: list[str] | None
 
 
 class FailedSince(NamedTuple):

@@ -16,7 +16,7 @@ from frontdesk.audit import Requester
 from frontdesk.codes import Code
 from frontdesk.db import Tx
 from frontdesk.db.sets import lock_names
-from frontdesk.errors import Conflict, FrontdeskError
+from frontdesk.errors import FrontdeskError
 from frontdesk.invitations.delivery import lock_in
 from frontdesk.invitations.model import (
     DEFINITE_REFUSALS,
@@ -29,12 +29,13 @@ from frontdesk.invitations.model import (
     StateChange,
 )
 from frontdesk.invitations.protocol import apply_changes
-from frontdesk.invitations.store import queries, resends, suppressions
+from frontdesk.invitations.store import resends, suppressions
+from frontdesk.invitations.store.unproven import list_unproven
+from frontdesk.invitations.unproven import vouch_for
 from frontdesk.reach import Reach
 from frontdesk.text import fold_email
 
 COOL_DOWN_HOURS = 24  # between two messages to one address that an operator asks for
-MOST_UNPROVEN = 20  # addresses of one member that support enters without proof
 PAGE_ROWS = 500
 RESENDABLE = set(InvitationState).difference(IN_LINE)
 FIRST_PLACE = FailedPlace(0, 0)
@@ -87,27 +88,14 @@ def resend_invitation(
     Raises NotFound, also for one out of reach, and FrontdeskError with a code of `_RULES`.
     """
     invitation = lock_in(tx, reach, invitation_id, RESENDABLE, "resent")
+    address = find_addresses(tx, [invitation.member_id]).get(invitation.member_id, "")
     if is_proven:
-        invitation = _vouched(tx, invitation, find_addresses)
+        vouch_for(tx, invitation.member_id, address)
     refusals = _resend(tx, [invitation], requester, find_addresses=find_addresses)
     for code in refusals.values():
-        address = find_addresses(tx, [invitation.member_id]).get(invitation.member_id, "")
         is_told = _is_told(tx, reach, invitation, code, fold_email(address), now=requester.now)
         shown = code if is_told else codes.operators.NOT_MAILED_NOW
         raise FrontdeskError(_RULES[shown], code=shown)
-
-
-def _vouched(tx: Tx, invitation: Invitation, find_addresses: FindAddresses) -> Invitation:
-    """The invitation without the mark of the member's present address. Other addresses keep theirs:
-    an undo of a file may bring one back.
-    """
-    present = find_addresses(tx, [invitation.member_id]).get(invitation.member_id, "")
-    marked = invitation.unproven_folded or []
-    left = [each for each in marked if each != fold_email(present)]
-    if left == marked:
-        return invitation
-    resends.set_unproven(tx, invitation.id, left)
-    return invitation._replace(unproven_folded=left)
 
 
 def _is_told(
@@ -141,20 +129,6 @@ def _never_taken(invitation: Invitation) -> bool:
     """Whether the relay has definitely not taken its message."""
     is_refused = invitation.reason in DEFINITE_REFUSALS and invitation.losses == 0
     return invitation.state is InvitationState.FAILED and is_refused
-
-
-def mark_unproven(tx: Tx, reach: Reach, invitation_id: int, address: str) -> None:
-    """Send no resend to this address of the member, which support entered without proof, until a
-    caller vouches for it. Raises NotFound; Conflict above MOST_UNPROVEN of them.
-    """
-    invitation = queries.find_invitation(tx, reach, invitation_id, lock=True)
-    marked = {*(invitation.unproven_folded or ()), fold_email(address)}
-    if len(marked) > MOST_UNPROVEN:
-        raise Conflict(
-            f"{MOST_UNPROVEN} addresses of this person were entered before three facts of the caller had "
-            "matched. Check three facts first, or ask an editor of the account."
-        )
-    resends.set_unproven(tx, invitation.id, marked)
 
 
 def count_failed(tx: Tx, asked: FailedSince) -> int:
@@ -207,6 +181,7 @@ def _resend(
     )
     # Counted per address: other members, of other accounts too, may have the same one. Those in
     # line come first: one that leaves between the two reads is then among those that were offered.
+    unproven = list_unproven(tx, {each.member_id for each in found})
     queued = resends.find_queued(tx, asked)
     mailed = resends.find_offered(tx, asked, since=now - timedelta(hours=COOL_DOWN_HOURS))
     refusals: dict[int, Code] = {}
@@ -217,7 +192,7 @@ def _resend(
             is_erased = not invitation.address
             code = codes.operators.ERASED if is_erased else codes.operators.NO_ADDRESS
             refusals[invitation.id] = code
-        elif address in (invitation.unproven_folded or ()):
+        elif (invitation.member_id, address) in unproven:
             refusals[invitation.id] = codes.operators.ADDRESS_UNPROVEN
         elif (invitation.account_id, address) in blocked:
             refusals[invitation.id] = codes.operators.SUPPRESSED

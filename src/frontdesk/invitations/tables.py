@@ -66,9 +66,6 @@ invitations = sa.Table(
     # was last claimed, or will be.
     *optional(sa.String(32), "mailbox_digest"),
     *optional(UtcTime(), "mailbox_at"),
-    # Addresses that support entered for the member without proof, a list of folded ones: no resend
-    # goes there (docs/decisions/0179).
-    *optional(Json, "unproven_folded"),
     sa.ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
     sa.UniqueConstraint("member_id", "kind"),
     sa.UniqueConstraint("message_id"),
@@ -97,6 +94,15 @@ invitations = sa.Table(
     sa.Index(
         "ix_invitations_mailed", "address_folded", sqlite_where=OFFERED, postgresql_where=OFFERED
     ),
+)
+
+# Addresses that support entered for a member without proof: no invitation goes to one before
+# somebody vouches for it, however it comes back to the member (docs/decisions/0179).
+unproven_addresses = sa.Table(
+    "unproven_addresses",
+    metadata,
+    *key(Id, "member_id", to="members.id"),
+    *key(sa.String(508), "address_folded"),
 )
 
 # Each Message-ID that an invitation ever had, with the SHA-256 of the tokens in its links.

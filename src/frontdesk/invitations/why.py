@@ -29,6 +29,7 @@ from frontdesk.invitations.model import (
 )
 from frontdesk.invitations.resend import resendable_from
 from frontdesk.invitations.store import queries, suppressions
+from frontdesk.invitations.unproven import is_unproven
 from frontdesk.plans import get_plan
 from frontdesk.reach import Reach
 
@@ -82,7 +83,7 @@ class WhyNoMail:
     one that waits: `due_at`, when it is tried
     next; `leaves_by`, when it leaves at the latest while a worker runs, None if 1,000 and more wait
     with it; `hold`; and the mails of
-    this hour, `used` of `limit`.
+    this hour, `used` of `limit`. `is_elsewhere`: the invitation was for an earlier address of the member.
     """
 
     reason: str
@@ -97,6 +98,7 @@ class WhyNoMail:
     resendable_from: datetime | None = None
     used: int | None = None
     limit: int | None = None
+    is_elsewhere: bool = False
 
 
 def why_no_mail(
@@ -117,7 +119,12 @@ def why_no_mail(
     own = as_shown(tx, reach, stored)
     if own.state is not InvitationState.PENDING:
         why = _settled(tx, own, member, suppression)
-        return replace(why, resendable_from=resendable_from(own, address, now=now))
+        last = stored.address_folded
+        return replace(
+            why,
+            resendable_from=resendable_from(own, address, now=now),
+            is_elsewhere=last is not None and last != member.email_folded,
+        )
     why = _first_obstacle(tx, own, member, suppression, has_relay=has_relay, now=now)
     if why.reason == codes.mail.WORKER and stored.reason is not own.reason:
         return _because(codes.mail.WAITING, own, suppression, MailRemedy.WAIT)
@@ -146,7 +153,7 @@ def _because(
 def _settled(
     tx: Tx, own: Invitation, member: MailedMember, suppression: Suppression | None
 ) -> WhyNoMail:
-    if _is_unproven(own, member):
+    if _is_unproven(tx, own, member):
         return _because(codes.mail.UNPROVEN, own, suppression, MailRemedy.PROVE_ADDRESS)
     is_blocked = suppression is not None and own.state is InvitationState.FAILED
     step = InvitationStep.SUPPRESSED if is_blocked else own.reason
@@ -163,10 +170,11 @@ def _settled(
     )
 
 
-def _is_unproven(own: Invitation, member: MailedMember) -> bool:
+def _is_unproven(tx: Tx, own: Invitation, member: MailedMember) -> bool:
     """Whether support entered the member's present address without proof."""
-    is_flagged = member.email_folded in (own.unproven_folded or ())
-    return is_flagged and member.gone is None and own.state not in IN_LINE
+    if member.gone is not None or own.state in IN_LINE:
+        return False
+    return is_unproven(tx, member.id, member.email_folded)
 
 
 def _remedies_after(step: InvitationStep, state: InvitationState) -> tuple[MailRemedy, ...]:

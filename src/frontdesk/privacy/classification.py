@@ -148,10 +148,11 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
     ),
     "invitations": _columns(
         id=["id", "account_id", "plan_id", "member_id", "message_id"],
-        person=["address", "address_folded", "relay_words", "mailbox_digest", "unproven_folded"],
+        person=["address", "address_folded", "relay_words", "mailbox_digest"],
         fact=["kind", "delivery", "state", "epoch", "attempts", "losses", "reason", "relay_code"],
         time=["created_at", "updated_at", "due_at", "offered_at", "settled_at", "mailbox_at"],
     ),
+    "unproven_addresses": _columns(id=["member_id"], person=["address_folded"]),
     "invitation_links": _columns(
         id=["message_id", "invitation_id"],
         person=["registration_hash", "unsubscribe_hash"],

@@ -128,6 +128,7 @@ def _erase_rows(
     store.insert_erasures(tx, persons, requester, cause)  # lets the history lose its values
     store.drop_values(tx, "member_id", ids)
     store.empty_invitations(tx, store.invitations_of(tx, ids))
+    store.delete_unproven(tx, ids)
     store.empty_members(tx, ids)
     store.delete_distinct(tx, ids)
     store.note_emptied(tx)

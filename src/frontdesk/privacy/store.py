@@ -30,6 +30,7 @@ from frontdesk.invitations.tables import (
     invitation_links,
     invitations,
     suppressions,
+    unproven_addresses,
 )
 from frontdesk.mailbox.tables import caught_messages
 from frontdesk.privacy.classification import CLASSIFICATION
@@ -150,15 +151,22 @@ def delete_distinct(tx: Tx, member_ids: Collection[int]) -> None:
     )
 
 
+def delete_unproven(tx: Tx, member_ids: Collection[int]) -> None:
+    mine = unproven_addresses.c.member_id.in_(sorted(member_ids))
+    tx.execute(sa.delete(unproven_addresses).where(mine))
+
+
 def invitations_of(tx: Tx, member_ids: Collection[int]) -> list[int]:
     query = sa.select(invitations.c.id).where(invitations.c.member_id.in_(sorted(member_ids)))
     return list(tx.execute(query).scalars())
 
 
 def empty_invitations(tx: Tx, ids: Collection[int]) -> None:
-    """Take the address out of the invitations, and delete their links and the mails that a sandbox
-    caught of them.
+    """Take the address out of the invitations, so that none can be resent, and delete their links,
+    the unproven addresses of their members, and the mails that a sandbox caught of them.
     """
+    members_of = sa.select(invitations.c.member_id).where(invitations.c.id.in_(ids))
+    delete_unproven(tx, tx.execute(members_of).scalars().all())
     mine = invitation_links.c.invitation_id.in_(ids)
     message_ids = set(tx.execute(sa.select(invitation_links.c.message_id).where(mine)).scalars())
     tx.execute(
@@ -181,7 +189,7 @@ def _emptied(table: sa.Table) -> dict[str, Any]:
     }
 
 
-_OF_MEMBER = (member_history, invitations, erasures, legal_holds)
+_OF_MEMBER = (member_history, invitations, unproven_addresses, erasures, legal_holds)
 _OF_INVITATION = (invitation_events, invitation_links)
 
 

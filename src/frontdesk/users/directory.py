@@ -19,6 +19,7 @@ from frontdesk.users.roles import check_roles
 from frontdesk.users.trail import record, record_own
 
 PAGE = 50
+LAST = 2**62  # an id after those of all users
 MOST_HERE = 2000  # users of an account, and of the installation
 # Who looks after the users of a home: nobody gives up the own role of these.
 _MANAGERS = (Role.ADMIN, Role.OPERATOR)
@@ -39,25 +40,23 @@ def list_users(tx: Tx, reach: Reach, *, with_ended: bool = False) -> list[User]:
     return store.list_users(tx, reach, with_ended=with_ended)
 
 
-def list_home_users(tx: Tx, reach: Reach) -> list[User]:
-    """The users of the account within reach, ended ones too; with EVERY those of the installation
-    only.
-    """
-    return store.list_home_users(tx, reach)
-
-
 def count_by_account(tx: Tx, account_ids: Collection[int], *, most: int) -> dict[int, int]:
     """How many users of each account have not ended, `most` at most."""
     return store.count_by_account(tx, account_ids, most=most)
 
 
 def list_home(
-    tx: Tx, account_id: int | None, *, after_id: int = 0, limit: int = PAGE
+    tx: Tx,
+    account_id: int | None,
+    *,
+    with_ended: bool = False,
+    before_id: int = LAST,
+    limit: int = PAGE,
 ) -> list[User]:
-    """A page of the users of one home who have not ended, by id: those of the account, or with None
-    those of the installation.
+    """A page of the users of one home, the newest first: those of the account, or with None those of
+    the installation.
     """
-    return store.list_home(tx, account_id, after_id=after_id, limit=limit)
+    return store.list_home(tx, account_id, with_ended=with_ended, before_id=before_id, limit=limit)
 
 
 def list_here_since(tx: Tx, account_id: int, since: datetime) -> list[User]:

@@ -204,18 +204,16 @@ def list_users(tx: Tx, reach: Reach, *, with_ended: bool) -> list[User]:
     return [_credentials(row).user for row in tx.execute(query).mappings()]
 
 
-def list_home_users(tx: Tx, reach: Reach) -> list[User]:
-    """The users of the account within reach, with EVERY those of the installation; by e-mail."""
-    query = _CREDENTIALS.where(_u.account_id == reach.account_id).order_by(_u.email, _u.id)
-    return [_credentials(row).user for row in tx.execute(query).mappings()]
-
-
-def list_home(tx: Tx, account_id: int | None, *, after_id: int, limit: int) -> list[User]:
-    """The users of one home who have not ended, by id: those of the account, or with None those of
-    the installation.
+def list_home(
+    tx: Tx, account_id: int | None, *, with_ended: bool, before_id: int, limit: int
+) -> list[User]:
+    """The users of one home before an id, the newest first: those of the account, or with None those
+    of the installation.
     """
-    mine = (_u.account_id == account_id) & (_u.id > after_id)
-    query = _CREDENTIALS.where(mine, _IS_ACTIVE).order_by(_u.id).limit(limit)
+    query = _CREDENTIALS.where((_u.account_id == account_id) & (_u.id < before_id))
+    if not with_ended:
+        query = query.where(_IS_ACTIVE)
+    query = query.order_by(_u.id.desc()).limit(limit)
     return [_credentials(row).user for row in tx.execute(query).mappings()]
 
 

@@ -65,12 +65,6 @@ def _among(tx: Tx, addresses: Collection[str], condition: ColumnElement[bool]) -
     return {str(address) for address in tx.execute(query).scalars()}
 
 
-def set_unproven(tx: Tx, invitation_id: int, folded: Collection[str]) -> None:
-    """The addresses that no resend may go to."""
-    values = {"unproven_folded": sorted(folded) or None}
-    tx.execute(update(invitations).where(_i.id == invitation_id).values(values))
-
-
 def readdress(tx: Tx, addresses: Mapping[int, str]) -> None:
     """Give invitations, by id, another address. Links of earlier mails end: they were sent to
     somebody else, and a report about such a mail is not about the new address.
