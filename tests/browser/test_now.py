@@ -39,6 +39,7 @@ def clinic(db: Database) -> Clinic:
         on_duty(made, "a", plan=0),
         event("j0", JOINED, -300, plan_id=plan, visit="v0"),
         event("s0", STARTED, -200, plan_id=plan, visit="v0", doctor="a"),
+        now=NOW - timedelta(seconds=1),
     )
     return made
 
@@ -94,7 +95,7 @@ def test_a_board_is_watched_while_patients_come_and_go(
     expect(page.get_by_text("as of 12:00:10")).to_be_visible()
 
     page.get_by_role("button", name="Pause").click()
-    feed(db, event("l1", LEFT, 0, plan_id=plan, visit="v1"))
+    feed(db, event("l1", LEFT, 0, plan_id=plan, visit="v1"), now=clock())
     clock.advance(5.1)
     asked = len(windows.requests)
     page.clock.run_for(60_000)

@@ -130,7 +130,7 @@ def test_a_session_that_ends_before_a_large_file_is_sent_keeps_what_was_chosen(
     with_script: bool,
 ) -> None:
     page = staff.open(Role.EDITOR, "uploads", with_script=with_script)
-    page.get_by_text("not in UTF-8").click()
+    page.get_by_text("that is not in UTF-8").click()
     page.get_by_label("Encoding").select_option("cp1252")
     shows_well(page, TWO_LOOKS)
     clock.advance(31 * 60)

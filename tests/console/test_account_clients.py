@@ -147,8 +147,11 @@ def test_secrets_tokens_and_clients_end(
     browser.post(f"{page}/end-secret", fields)
     assert (browser.status, "has ended while the page was open" in browser.page) == (409, True)
     browser.send(f"{page}/end-tokens")
+    rolled = browser.form(f"{page}/rotate") | {"others": "keep"}
     browser.send(f"{page}/revoke")
     assert (browser.status, "Revoked" in browser.page) == (200, True)
+    browser.post(f"{page}/rotate", rolled)  # of a page that is still open in another window
+    assert (browser.status, "has ended while the page was open" in browser.page) == (409, True)
     assert "Roll the secret" not in browser.page
     entries = db.ask(lambda tx: list_entries(tx, EVERY))
     actions = [each["action"] for each in entries if each["action"].startswith("client.")]

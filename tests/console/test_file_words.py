@@ -82,9 +82,19 @@ def test_a_state_in_words(changes: dict[str, Any], tone: str, words: str) -> Non
 
 
 def test_a_file_that_was_taken_back() -> None:
-    assert state_words(file_of(), is_undone=True) == ("plain", "Undone")
+    undo = file_of(rows_total=54, counts={"withdrawn": 54})
+    assert state_words(file_of(), undone_by=undo) == ("plain", "Undone")
     cancelled = file_of(state=FileState.CANCELLED)
-    assert state_words(cancelled, is_undone=True) == ("plain", "Cancelled, and undone")
+    assert state_words(cancelled, undone_by=undo) == ("plain", "Cancelled, and undone")
+
+
+def test_a_file_of_which_an_undo_has_refused_rows_is_not_said_to_be_undone() -> None:
+    some = file_of(rows_total=54, counts={"withdrawn": 51, "lost": 51, "refused": 3})
+    words = "Undone in part: 3 of 54 rows refused"
+    assert state_words(file_of(), undone_by=some) == ("warn", words)
+    none = file_of(rows_total=54, counts={"refused": 54})
+    words = "Done, and its undo took nothing back: 54 of 54 rows refused"
+    assert state_words(file_of(), undone_by=none) == ("warn", words)
 
 
 @pytest.mark.parametrize("code", [*BRAKES, NEEDS_MAPPING])

@@ -155,6 +155,22 @@ def test_who_can_approve_and_why_you_cannot(
     assert "You can't: Your roles do not allow it." in text_of(viewer)
 
 
+def test_an_approver_is_told_who_cancels(desk: Desk, sign_in: SignIn) -> None:
+    held = hold_file(desk, CUT_OFF)
+    words = "If it is a mistake, an editor cancels it."
+    assert words in sign_in(Role.APPROVER).open(path_of(held)).page
+    assert words not in sign_in(Role.EDITOR, Role.APPROVER).open(path_of(held)).page
+
+
+def test_who_ended_by_absence_is_no_fault_to_correct(desk: Desk, sign_in: SignIn) -> None:
+    desk.load(csv_of(map(row, range(12))))
+    file = desk.load(csv_of(map(row, range(10))), full=True)
+    assert file.counts["ended"] == 2
+    page = text_of(sign_in(Role.EDITOR).open(path_of(file)))
+    assert "ended_by_absence" in page
+    assert "Correct it at the source" not in page
+
+
 def test_an_account_without_an_approver_is_told_so(desk: Desk, sign_in: SignIn) -> None:
     held = hold_file(desk)
     page = text_of(sign_in(Role.EDITOR).open(path_of(held)))
@@ -316,6 +332,21 @@ def test_the_page_of_an_undo_says_what_the_undo_then_does(
     monkeypatch.setattr("frontdesk.files.undo.MOST_COUNTED_ROWS", 0)
     browser.open(path_of(again) + "/undo")
     assert "this is what it takes back at most: 1 created: withdrawn" in text_of(browser)
+
+
+def test_an_undo_that_takes_nothing_back_is_not_offered_and_undoes_nothing(
+    desk: Desk, sign_in: SignIn, clock: SetClock
+) -> None:
+    file = desk.load(csv_of([row(1), row(2)]))
+    clock.advance(60)
+    desk.load(csv_of([row(1, zipcode="10001"), row(2, zipcode="10001")]))
+    browser = sign_in(Role.EDITOR).open(path_of(file) + "/undo")
+    assert "The undo would take back nothing" in browser.page
+    assert buttons(browser) == []
+    assert desk.undo(file).counts == {"refused": 2}
+    words = "Done, and its undo took nothing back: 2 of 2 rows refused"
+    assert f"▲ {words}" in text_of(browser.open(path_of(file)))
+    assert words in text_of(browser.open(path_of(file).rpartition("/")[0]))
 
 
 def test_nothing_is_undone_that_changed_nothing(desk: Desk, sign_in: SignIn) -> None:

@@ -237,7 +237,8 @@ def test_a_refresh_gets_the_region_alone_and_then_304(
         assert (same.status, same.page) == (304, "")
         at = clock().strftime("%H:%M:%S")
         assert same.answer.headers["x-frontdesk-as-of"] == at
-        feed(db, event(f"more-{path}", JOINED, 0, plan_id=clinic.plan_ids[FREE], visit=path[-9:]))
+        joined = event(f"more-{path}", JOINED, 0, plan_id=clinic.plan_ids[FREE], visit=path[-9:])
+        feed(db, joined, now=clock())
         clock.advance(5.1)
         changed = viewer.open(path, **REFRESH, **{"If-None-Match": tag})
         assert changed.status == 200

@@ -126,6 +126,21 @@ def test_a_record_opens_for_a_reason_for_this_session_for_15_minutes(
     assert "Zqlast" not in browser.open(page).page
 
 
+def test_what_was_opened_in_an_ended_session_is_covered_in_the_next(
+    sign_in: SignIn, desk: PeopleDesk
+) -> None:
+    page = desk.page_of(desk.enrol(1, **MARKED))
+    browser = sign_in(Role.SUPPORT).open(page)
+    browser.send(page + "/check", field="zipcode", text="02134")
+    browser.send(page + "/open", reason="caller_on_the_line", case="CASE-17")
+    assert "Zqlast" in browser.page
+    again = sign_in(Role.SUPPORT)  # the same user: the session before has ended
+    assert browser.open(page).path.startswith("/console/sign-in")
+    assert "Zqlast" not in again.open(page).page
+    assert "CASE-17" not in again.page
+    assert again.form(page + "/open")["case"] == ""
+
+
 def test_why_no_mail_and_the_resend_go_to_the_present_address(
     sign_in: SignIn, desk: PeopleDesk, db: Database, clock: SetClock
 ) -> None:

@@ -9,11 +9,13 @@ import pytest
 from frontdesk.audit import Requester
 from frontdesk.db import Database
 from frontdesk.reach import EVERY
+from frontdesk.users.demo import create_demo_user
 from frontdesk.users.links import invite_user, make_reset_link
 from frontdesk.users.model import NewUser, Role
 from tests.conftest import SetClock
 from tests.console.browsing import Browser
 from tests.console.conftest import SignIn
+from tests.factories import NOW, Customer
 
 EMAIL = "ana.ruiz@example.com"
 PASSWORD = "seven quiet lanterns"
@@ -53,7 +55,7 @@ def test_an_invited_user_sets_a_factor_up_and_comes_back_the_next_day(
     seed = seed_of(invited)
     invited.send("/console/sign-in/set-up", code=code_of(invited, clock))
     assert len(re.findall(r"<li>[A-Za-z0-9-]{16,}</li>", invited.page)) == 10
-    assert "<h1>Accounts</h1>" in invited.open("/console").page
+    assert "<h1>System</h1>" in invited.open("/console").page
     clock.advance(24 * 3600)
     assert invited.open("/console").path.startswith("/console/sign-in")
     browser = browsers().open("/console/sign-in")
@@ -62,7 +64,7 @@ def test_an_invited_user_sets_a_factor_up_and_comes_back_the_next_day(
     browser.send("/console/sign-in/code", code="000000")
     assert (browser.status, "This code is not right" in browser.page) == (401, True)
     browser.send("/console/sign-in/code", code=pyotp.TOTP(seed).at(clock()))
-    assert "<h1>Accounts</h1>" in browser.page
+    assert "<h1>System</h1>" in browser.page
 
 
 def test_a_code_counts_once(
@@ -120,7 +122,9 @@ def test_an_invitation_works_once_and_for_72_hours(
 ) -> None:
     link = invite(db, clock)
     clock.advance(72 * 3600 + 1)
-    assert browsers().open(link).status == 404
+    late = browsers().open(link)
+    assert (late.status, "was used, or has ended. Ask for another one" in late.page) == (404, True)
+    assert late.form("/console/sign-in")
     used = invite(db, clock, NewUser("b@example.com", None, frozenset({Role.AUDITOR})))
     browser = browsers().open(used)
     browser.send(used, name="Bo", password=PASSWORD)
@@ -142,7 +146,7 @@ def test_a_reset_link_changes_the_password_and_keeps_the_factor(
     browser.send("/console/sign-in", email=EMAIL, password="eight quiet lanterns")
     clock.advance(60)
     browser.send("/console/sign-in/code", code=pyotp.TOTP(seed).at(clock()))
-    assert "<h1>Accounts</h1>" in browser.page
+    assert "<h1>System</h1>" in browser.page
 
 
 def test_the_same_user_finds_the_form_filled_after_the_sign_in(
@@ -162,6 +166,50 @@ def test_the_same_user_finds_the_form_filled_after_the_sign_in(
     assert "Robin Lee" not in invited.http.get("/console/me", headers=invited.headers).text
     invited.send("/console/me")
     assert "Robin Lee" in invited.page
+
+
+def resumed(browser: Browser, db: Database, customer: Customer, path: str, **fields: str) -> None:
+    """The admin sends a form without a session, and signs in again."""
+    new = NewUser("ana@example.com", customer.account_id, frozenset({Role.ADMIN}))
+    user, password = create_demo_user(db, new, name="Ana Ruiz", now=NOW)
+    browser.post(path, {"user": str(user.id), **fields})
+    assert "Nothing was done" in browser.page
+    browser.send("/console/sign-in", email=new.email, password=password)
+    assert "<h1>Your form</h1>" in browser.page
+
+
+def test_a_check_box_that_is_emptied_after_the_sign_in_is_off(
+    browsers: Callable[[], Browser], db: Database, customer: Customer
+) -> None:
+    path = f"/console/accounts/{customer.account_id}/account/clients"
+    browser = browsers()
+    ticks = {"scope.customer": "yes", "scope.plans:read": "yes"}
+    resumed(browser, db, customer, path, name="Nightly", number="n" * 24, **ticks)
+    assert browser.page.count('type="checkbox"') == 2
+    assert browser.page.count('type="hidden" name="number"') == 1
+    assert browser.form(path).items() >= ({"name": "Nightly"} | ticks).items()
+
+
+@pytest.mark.parametrize("seen", ["confirmed", "is_mailed", "again"])
+def test_what_a_user_has_seen_is_asked_again_after_the_sign_in(
+    browsers: Callable[[], Browser], db: Database, customer: Customer, seen: str
+) -> None:
+    path = f"/console/accounts/{customer.account_id}/people/1/end"
+    browser = browsers()
+    resumed(browser, db, customer, path, on="2026-12-31", version="7", **{seen: "yes"})
+    fields = browser.form(path)
+    assert (fields["on"], fields["version"], seen in fields) == ("2026-12-31", "7", False)
+
+
+def test_a_button_alone_is_not_pressed_by_a_page_that_does_not_say_what_it_does(
+    browsers: Callable[[], Browser], db: Database, customer: Customer
+) -> None:
+    user = f"/console/accounts/{customer.account_id}/account/users/1"
+    browser = browsers()
+    resumed(browser, db, customer, f"{user}/end", number="n" * 24)
+    assert f'href="{user}/end"' in browser.page
+    assert "Send it now" not in browser.page
+    assert browser.open(f"{user}/end").path == user
 
 
 def test_another_user_does_not_see_the_form_of_the_first(invited: Browser, clock: SetClock) -> None:

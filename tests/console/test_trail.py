@@ -11,6 +11,7 @@ import pytest
 
 from frontdesk.audit import AuditEntry, record
 from frontdesk.audit.actions import ACTIONS
+from frontdesk.console import trail
 from frontdesk.console.trail_words import describe_detail
 from frontdesk.db import Database
 from frontdesk.eligibility.model import Outcome
@@ -137,7 +138,23 @@ def test_a_user_is_chosen_from_those_of_the_account(
         assert f'<option value="{user_id}" selected>' in admin.page
         assert f'href="{trail_of(customer)}?person=4711"' in admin.page
     assert admin.open(trail_of(customer, "?user=3")).status == 404
+    assert "There is no user, person or file of this number here." in admin.page
+    assert 'name="person"' in admin.page
+    assert admin.open(trail_of(customer, "?person=abc")).status == 422
+    assert "must be a number" in admin.page
+    assert rows(admin.page) == []
     assert sign_in(Role.AUDITOR).open("/console/trail?user=3").status == 200
+
+
+def test_the_latest_users_are_offered_and_all_are_linked(
+    sign_in: SignIn, customer: Customer, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trail, "MOST_USERS", 1)
+    sign_in(Role.EDITOR)
+    page = sign_in(Role.ADMIN).open(trail_of(customer)).page
+    assert re.findall(r'<option value="(\d+)"', page) == ["2"]
+    assert "the latest 1 users" in page
+    assert f'href="{trail_of(customer)}?user=1"' in page
 
 
 def test_who_looked_at_a_person(
@@ -285,3 +302,13 @@ def test_names_are_escaped(sign_in: SignIn, customer: Customer, db: Database) ->
 def test_a_browser_without_a_session_is_asked_to_sign_in(browsers: Any, customer: Customer) -> None:
     browser: Browser = browsers()
     assert browser.open(trail_of(customer)).path.startswith("/console/sign-in")
+
+
+def test_an_auditor_is_led_from_the_accounts_to_their_trails(
+    sign_in: SignIn, customer: Customer
+) -> None:
+    auditor = sign_in(Role.AUDITOR).open("/console/accounts")
+    assert f'href="{trail_of(customer)}"' in auditor.page
+    assert auditor.open(trail_of(customer)).status == 200
+    support = sign_in(Role.SUPPORT).open("/console/accounts")
+    assert f'href="/console/accounts/{customer.account_id}/files"' in support.page

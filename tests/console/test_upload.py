@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from frontdesk.console import uploads as console_uploads
 from frontdesk.db import Database
 from frontdesk.files.drafts import unfinished_drafts
 from frontdesk.files.drafts.steps import (
@@ -24,6 +25,7 @@ from frontdesk.files.model import Draft
 from frontdesk.formats.model import FileMode
 from frontdesk.reach import Reach
 from frontdesk.users.model import Role
+from frontdesk.users.store import delete_sessions
 from frontdesk.web.multipart import FormWithFile
 from tests.conftest import SetClock
 from tests.console.browsing import Browser, section
@@ -112,8 +114,8 @@ def test_the_rest_of_a_refused_file_is_read_so_that_browsers_show_the_answer(
 ) -> None:
     read = []
 
-    async def skip_rest(form: FormWithFile) -> None:
-        read.append(form.file_name)
+    async def skip_rest(form: FormWithFile, *, is_signed_in: bool) -> None:
+        read.append((form.file_name, is_signed_in))
 
     monkeypatch.setattr(FormWithFile, "skip_rest", skip_rest)
     send_file(editor, uploads, CENSUS, token="0" * 64)
@@ -121,7 +123,7 @@ def test_the_rest_of_a_refused_file_is_read_so_that_browsers_show_the_answer(
     clock.advance(31 * 60)
     send_file(editor, uploads, CENSUS)
     assert editor.status == 401
-    assert read == ["census.csv"] * 3
+    assert read == [("census.csv", True), ("census.csv", True), ("census.csv", False)]
 
 
 def test_a_session_that_ended_carries_what_was_typed_and_the_file_is_chosen_again(
@@ -149,7 +151,7 @@ def test_the_form_that_was_carried_leads_back_to_the_chooser(
 @pytest.mark.parametrize(
     ("content", "status", "says"),
     [
-        (b"", 422, "must be a file; it is empty"),
+        (b"", 422, "The file is empty. Nothing was stored."),
         (b"%PDF-1.7 scan", 415, "looks like PDF"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"x" * 600, 415, "older Excel workbook"),
         (b"<html><table>", 415, "web page"),
@@ -172,7 +174,7 @@ def test_an_encoding_is_one_that_is_offered(
     editor: Browser, uploads: str, db: Database, customer: Customer
 ) -> None:
     send_file(editor, uploads, CENSUS, encoding="klingon")
-    assert (editor.status, "not one of those that are read" in editor.page) == (422, True)
+    assert (editor.status, "Choose an encoding of the list." in editor.page) == (422, True)
     text = csv_of([row(1, first_name="Ñandú")]).decode().encode("cp1252")
     send_file(editor, uploads, text, encoding="cp1252")
     [draft] = db.ask(lambda tx: list_drafts(tx, customer.account_id))
@@ -226,6 +228,50 @@ def test_an_account_has_twenty_uploads_and_so_many_bytes(
     send_file(editor.open(uploads), uploads, CENSUS)
     assert (editor.status, "bytes together: discard one" in editor.page) == (413, True)
     assert len(drafts()) == 1
+
+
+def test_an_upload_that_was_discarded_or_applied_makes_room_at_once(
+    editor: Browser,
+    uploads: str,
+    desk: Desk,
+    db: Database,
+    customer: Customer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("frontdesk.files.drafts.steps.MOST_DRAFTS", 1)
+    monkeypatch.setattr("frontdesk.files.drafts.steps.MOST_BYTES", len(CENSUS) + 10)
+    for end in ("discarded", "applied", "open"):
+        send_file(editor.open(uploads), uploads, CENSUS)
+        assert editor.status == 200, editor.page
+        draft = db.ask(lambda tx: list_drafts(tx, customer.account_id))[-1]
+        if end == "discarded":
+            editor.send(f"{uploads}/{draft.id}/discard")
+        elif end == "applied":
+            apply_draft(desk, draft)
+    assert send_file(editor.open(uploads), uploads, CENSUS).status == 429
+
+
+def test_a_user_who_is_ended_while_a_file_arrives_leaves_nothing(
+    editor: Browser,
+    uploads: str,
+    db: Database,
+    drafts: Callable[[], list[int]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read_start = console_uploads._read_start
+
+    async def end_and_read(pieces: Any) -> bytes:
+        with db.write() as tx:
+            delete_sessions(tx, 1)
+        return await read_start(pieces)
+
+    monkeypatch.setattr(console_uploads, "_read_start", end_and_read)
+    send_file(editor, uploads, CENSUS)
+    assert (editor.status, "Your session has ended. Nothing was done." in editor.page) == (
+        401,
+        True,
+    )
+    assert drafts() == []
 
 
 def test_more_uploads_at_once_than_the_api_takes_are_refused(

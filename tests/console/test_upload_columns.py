@@ -9,7 +9,7 @@ import pytest
 from frontdesk.app import App
 from frontdesk.console import upload_columns
 from frontdesk.errors import Unavailable
-from frontdesk.files import actions, list_mappings
+from frontdesk.files import actions, list_mappings, store
 from frontdesk.files.drafts import steps
 from frontdesk.files.model import Draft, MappingName
 from frontdesk.mapping.parser import parse_mapping
@@ -17,7 +17,18 @@ from frontdesk.users.model import Role
 from tests.conftest import SetClock
 from tests.console.browsing import text_of
 from tests.console.conftest import SignIn
-from tests.console.drafted import ENDS, begin, census, choose, covers, path_of, reread, take
+from tests.console.drafted import (
+    ENDS,
+    HEADER,
+    MARK,
+    begin,
+    census,
+    choose,
+    covers,
+    path_of,
+    reread,
+    take,
+)
 from tests.files.loading import Desk, csv_of, lines_of, row
 from tests.formats.reading import MEMBER, file_834
 
@@ -107,6 +118,39 @@ def test_what_is_wrong_stands_at_its_place_and_what_was_typed_stays(
     assert covers(browser)
 
 
+def test_a_date_that_is_chosen_by_hand_has_its_order_beside_it(desk: Desk, sign_in: SignIn) -> None:
+    header = "external_id,member_id,first_name,last_name,gender,zipcode,Fecha,Geburtsdatum"
+    lines = [f"E{n},M{n},Robin,Sample {n},female,59718,{n}/4/2026,{n}.4.80" for n in range(1, 10)]
+    draft = begin(desk, "\n".join([header, *lines, ""]).encode())
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    assert "if it is a date, day first: 03/04/1980 is April 3" in text_of(browser)
+    form = browser.form(path_of(draft))
+    assert ("c6" in form, form["d6"], "d7" in form) == (False, "month", False)
+    choose(browser, draft, c6="effective_date", d6="day", c7="dob")
+    assert mapping_of(desk, draft)["fields"] == {
+        "effective_date": {"column": "Fecha", "dates": ["DD/MM/YYYY"]},
+        "dob": {"column": "Geburtsdatum", "dates": ["DD/MM/YYYY", "DD.MM.YY"], "pivot": 26},
+    }
+    assert desk.work_on_any()
+    assert "9 would be created" in text_of(browser.open(path_of(draft, "dry-run")))
+    assert browser.open(path_of(draft)).form(path_of(draft))["d6"] == "day"
+    choose(browser, draft, d6="month")
+    assert mapping_of(desk, draft)["fields"]["effective_date"]["dates"] == ["MM/DD/YYYY"]
+
+
+def test_dates_of_a_saved_mapping_without_an_order_get_the_chosen_one(
+    desk: Desk, sign_in: SignIn
+) -> None:
+    lines = [f"E{n},{n}/4/1980" for n in range(1, 10)]
+    draft = begin(desk, "\n".join(["external_id,Fecha", *lines, ""]).encode())
+    mapping = {"columns": {"Fecha": "dob"}}
+    draft = take(desk, draft, steps.set_mapping, mapping=mapping)
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    choose(browser, draft, d1="day")
+    rule = {"column": "Fecha", "dates": ["DD/MM/YYYY"]}
+    assert mapping_of(desk, draft)["fields"] == {"dob": rule}
+
+
 def test_a_field_that_no_column_has_is_said_and_may_lack(desk: Desk, sign_in: SignIn) -> None:
     draft = begin(desk, census(header="Employee ID,Last,First,Birth Date,Sex,Town,Start,State,X"))
     browser = sign_in(Role.EDITOR).open(path_of(draft))
@@ -170,7 +214,10 @@ def test_a_mapping_is_saved_under_a_name_and_used_again(desk: Desk, sign_in: Sig
     browser.send(path_of(draft), do="save_as", name="a name", **ENDS)
     assert (browser.status, "The name must have 1 to 64 letters" in browser.page) == (422, True)
     browser.send(path_of(draft), do="save_as", name="hr-export", **ENDS)
-    assert (browser.path, "It is saved as hr-export." in browser.page) == (path_of(draft), True)
+    assert (browser.path, "This mapping is saved as hr-export." in browser.page) == (
+        path_of(draft),
+        True,
+    )
     key = MappingName(desk.customer.account_id, "hr-export")
     saved = desk.db.ask(lambda tx: actions.get_mapping(tx, key))
     assert saved.mapping == mapping_of(desk, draft)
@@ -183,6 +230,74 @@ def test_a_mapping_is_saved_under_a_name_and_used_again(desk: Desk, sign_in: Sig
     assert desk.db.ask(lambda tx: actions.get_mapping(tx, key)) == saved
     browser.send(path_of(next_month), do="save_as", name="hr-export", q7="1", replace="yes")
     assert "end" not in desk.db.ask(lambda tx: actions.get_mapping(tx, key)).mapping
+
+
+def test_a_name_that_another_window_takes_at_the_same_time_is_not_replaced(
+    desk: Desk, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = MappingName(desk.customer.account_id, "hr-export")
+    draft = begin(desk, census())
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    with desk.db.write() as tx:
+        actions.save_mapping(tx, key, {}, desk.requester(), default=False)
+    looks = []
+
+    def list_before_it(tx: Any, account_id: int) -> Any:
+        looks.append(account_id)
+        return [] if len(looks) == 1 else list_mappings(tx, account_id)
+
+    monkeypatch.setattr(store, "list_mappings", list_before_it)
+    browser.send(path_of(draft), do="save_as", name="hr-export", **ENDS)
+    assert (browser.status, len(looks)) == (422, 2)
+    assert "A mapping of this name is saved already." in browser.page
+    assert desk.db.ask(lambda tx: actions.get_mapping(tx, key)).mapping == {}
+
+
+def test_a_mapping_is_saved_without_the_end_of_its_dry_run(desk: Desk, sign_in: SignIn) -> None:
+    draft = begin(desk, census())
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    choose(browser, draft, **ENDS)
+    assert desk.work_on_any()
+    dry_run_id = reread(desk, draft).dry_run_id
+    browser.open(path_of(draft)).send(path_of(draft), do="save_as", name="hr-export")
+    assert "This mapping is saved as hr-export." in text_of(browser)
+    assert (reread(desk, draft).dry_run_id, dry_run_id is None) == (dry_run_id, False)
+
+
+def test_a_saved_mapping_that_somebody_has_deleted_is_said_so(desk: Desk, sign_in: SignIn) -> None:
+    key = MappingName(desk.customer.account_id, "mine")
+    with desk.db.write() as tx:
+        actions.save_mapping(tx, key, {}, desk.requester(), default=True)
+    draft = begin(desk, census())
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    with desk.db.write() as tx:
+        actions.delete_mapping(tx, key, desk.requester())
+    browser.send(path_of(draft) + "/saved", saved="mine")
+    assert browser.status == 404
+    assert "There is no mapping of this name now. Nothing was changed." in text_of(browser)
+    assert "Employee ID" in browser.page
+
+
+def test_what_the_first_rows_lacked_is_not_said_of_a_field_that_is_chosen(
+    desk: Desk, sign_in: SignIn
+) -> None:
+    draft = begin(desk, census(header=HEADER.replace("First Name", "Notes")))
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    assert "lack first_name: choose a column for it" in text_of(browser)
+    choose(browser, draft, c2="first_name", **ENDS)
+    page = text_of(browser.open(path_of(draft)))
+    assert "By the suggestion, before your choices: Of its 21 rows" in page
+    assert "lack first_name" not in page
+
+
+def test_a_column_with_the_name_of_another_is_chosen_in_its_list(
+    desk: Desk, sign_in: SignIn
+) -> None:
+    draft = begin(desk, census(header=HEADER.replace("Hire Date", "Birth Date")))
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    words = "Another column has this name. If this one holds a field of its own, choose it."
+    assert words in text_of(browser)
+    assert "{" not in text_of(browser).partition("Dry run of all rows")[0]
 
 
 def test_a_file_that_nothing_is_suggested_for_says_what_to_do(
@@ -212,6 +327,29 @@ def test_a_file_that_nothing_is_suggested_for_says_what_to_do(
     assert "Employee ID" in browser.open(path_of(other)).page
 
 
+def test_a_file_in_another_encoding_is_uploaded_again_with_its_own(
+    desk: Desk, sign_in: SignIn
+) -> None:
+    draft = begin(desk, csv_of([row(1, first_name="Zoë")]).decode().encode("cp1252"))
+    page = text_of(browser := sign_in(Role.EDITOR).open(path_of(draft)))
+    assert "Line 2 is not written in “UTF-8, or as its byte order mark says”." in page
+    assert "is mostly in “Windows 1252: CSV of Excel on Windows”. Upload the file again" in page
+    assert "Dry run of all rows" not in page
+    assert f'href="/console/accounts/{draft.account_id}/uploads"' in browser.page
+
+
+def test_a_table_without_a_header_says_that_a_line_with_names_is_added(
+    desk: Desk, sign_in: SignIn
+) -> None:
+    draft = begin(desk, b"E1,Sample,Robin,1980-02-03\nE2,Other,Robin,1980-02-04\n")
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    page = text_of(browser)
+    assert "Without one, add it above the first person, with names such as external_id" in page
+    assert "Dry run of all rows" not in page
+    browser.send(path_of(draft) + "/text", mapping='{"columns": {"E1": "external_id"}}')
+    assert "Dry run of all rows" in browser.page
+
+
 def test_one_suggestion_at_a_time_is_made_for_an_account(
     desk: Desk, sign_in: SignIn, app: App
 ) -> None:
@@ -233,6 +371,40 @@ def test_an_834_asks_how_its_people_are_named(desk: Desk, sign_in: SignIn) -> No
     browser.send(path_of(draft), do="dry_run")
     assert browser.path == path_of(draft, "dry-run")
     assert "identify" in mapping_of(desk, draft)["834"]
+
+
+@pytest.mark.parametrize("mapping", ['{"834": {"counts": "lenient"}}', "{}"])
+def test_an_834_is_shown_by_a_mapping_that_names_nobody(
+    desk: Desk, sign_in: SignIn, mapping: str
+) -> None:
+    draft = begin(desk, file_834(MEMBER).encode())
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    browser.send(path_of(draft) + "/text", mapping=mapping)
+    assert (browser.status, browser.path) == (200, path_of(draft))
+    assert "What it does not say is how its sender names people." in text_of(browser)
+
+
+def test_a_status_that_may_end_the_access_can_be_said_to_end_it(
+    desk: Desk, sign_in: SignIn
+) -> None:
+    content = census().replace(b"Active", b"On Leave", 3)
+    draft = begin(desk, content)
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    assert 'Ends those with "on leave" as well.' in text_of(browser)
+    choose(browser, draft, q7="1")
+    words = ["on leave", "terminated"]
+    assert mapping_of(desk, draft)["end"] == [{"column": "Status", "equals": words}]
+    assert browser.open(path_of(draft)).form(path_of(draft))["q7"] == "1"
+
+
+def test_no_value_of_a_person_is_in_the_mapping_as_a_text(desk: Desk, sign_in: SignIn) -> None:
+    header, *rows = census(header=f"{HEADER},Benefit Type").decode().splitlines()[2:-2]
+    kinds = ("Medical", f"Dental: {MARK}last 1943-03-02")
+    lines = [f"{line},{kinds[n % 2]}" for n, line in enumerate(rows[1:])]
+    draft = begin(desk, "\n".join([header, *lines, ""]).encode())
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    assert "Benefit Type" in browser.page
+    assert covers(browser)
 
 
 def test_a_file_with_hundreds_of_columns_stays_small(desk: Desk, sign_in: SignIn) -> None:

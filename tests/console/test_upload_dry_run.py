@@ -15,6 +15,7 @@ from tests.console.conftest import SignIn
 from tests.console.drafted import ENDS, begin, census, choose, covers, path_of, reread, take
 from tests.factories import Customer
 from tests.files.loading import COLUMNS, Desk, csv_of, row
+from tests.formats.workbooks import workbook
 
 DAY = 86_400
 
@@ -132,6 +133,65 @@ def test_a_dry_run_that_would_be_held_says_so_and_so_does_the_button(
     assert set(desk.ends().values()) == {None}
 
 
+def test_each_number_and_each_fault_says_what_it_is_about(desk: Desk, sign_in: SignIn) -> None:
+    columns = (*COLUMNS, "expiry_date", "status")
+    mapping = {"end": [{"column": "status", "equals": "gone"}]}
+    bad = row(1, dob="9.9.80", effective_date="1.1.26", expiry_date="2.1.26")
+    lines = [bad, row(2), row(3, status="gone")]
+    draft = begin(desk, csv_of(lines, columns))
+    draft = take(desk, draft, steps.set_mapping, mapping=mapping)
+    browser = sign_in(Role.EDITOR)
+    dry = run(desk, browser, draft)
+    page = text_of(browser)
+    assert dry.counts == {"created": 1, "refused": 1, "skipped": 1, "warned": 1}
+    assert "not_a_date in dob, effective_date, expiry_date" in page
+    assert "choose their order beside their column" in page
+    assert "nothing_to_end in external_id, a warning: the row would not be refused" in page
+    rows = f"/console/accounts/{dry.account_id}/files/{dry.id}/rows?"
+    listed = text_of(browser.open(rows + "list=created"))
+    assert "a new person covered" in listed
+    assert "Find the row in your file by its number." in listed
+    faults = text_of(browser.open(rows + "code=not_a_date"))
+    assert faults.count("must be a real date") == 1
+    assert "dob, effective_date, expiry_date: must be a real date" in faults
+
+
+def test_a_dry_run_is_ticked_once_it_has_ended_well_and_applied_if_it_does_something(
+    desk: Desk, sign_in: SignIn
+) -> None:
+    draft = ready(desk, csv_of([row(1, dob="never")]))
+    path = path_of(draft, "dry-run")
+    browser = sign_in(Role.EDITOR).open(path).send(path)
+    assert "Dry run ✓" not in text_of(browser)
+    assert desk.work_on_any()
+    page = text_of(browser.open(path))
+    assert "1 row. Nothing was changed." in page
+    assert "Dry run ✓" in page
+    assert ("Go on: apply it" in page, "Apply it all the same" in page) == (False, True)
+
+
+def test_a_workbook_says_which_sheet_is_read(desk: Desk, sign_in: SignIn) -> None:
+    cells = [list(row(1)), list(row(1).values())]
+    draft = begin(desk, workbook(cells))
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    words = "Of a workbook one sheet is read: the first that is not hidden."
+    assert words in text_of(browser)
+    choose(browser, draft)
+    assert desk.work_on_any()
+    assert words in text_of(browser.open(path_of(draft, "apply")))
+
+
+def test_a_dry_run_that_failed_needs_somebody_once(desk: Desk, sign_in: SignIn) -> None:
+    mapping = {"columns": {"external_id": None}}
+    draft = take(desk, begin(desk, csv_of([row(1)])), steps.set_mapping, mapping=mapping)
+    browser = sign_in(Role.EDITOR)
+    assert run(desk, browser, draft).state == "failed"
+    assert "Dry run ✓" not in text_of(browser)
+    files = f"/console/accounts/{draft.account_id}/files"
+    assert text_of(browser.open(files)).count("census.csv") == 1
+    assert "Dry run: failed" in text_of(sign_in(Role.VIEWER).open(files))
+
+
 def test_it_is_applied_once_whoever_presses_how_often(desk: Desk, sign_in: SignIn) -> None:
     draft = ready(desk, csv_of(row(n) for n in range(5)))
     one = sign_in(Role.EDITOR)
@@ -147,6 +207,28 @@ def test_it_is_applied_once_whoever_presses_how_often(desk: Desk, sign_in: SignI
     paths.add(one.open(path_of(draft, "apply")).path)
     assert paths == {f"/console/accounts/{draft.account_id}/files/{reread(desk, draft).file_id}"}
     assert desk.count("eligibility_files") == 2  # the dry run and the applied one
+
+
+def test_every_address_of_an_upload_leads_to_its_file_after_the_upload_is_deleted(
+    desk: Desk, sign_in: SignIn, other_account: int
+) -> None:
+    draft = ready(desk, csv_of([row(1)]))
+    browser = sign_in(Role.EDITOR)
+    run(desk, browser, draft)
+    form = browser.open(path_of(draft, "apply")).form(path_of(draft, "apply"))
+    file = f"/console/accounts/{draft.account_id}/files/"
+    path = apply(browser, draft).path
+    assert path.startswith(file)
+    assert desk.work_on_any()
+    steps.delete_left_drafts(desk.db, desk.clock())
+    assert desk.count("file_drafts") == 0
+    for step in ("plan", "columns", "dry-run", "apply", "discard", ""):
+        assert browser.open(path_of(draft, step).rstrip("/")).path == path
+    assert browser.post(path_of(draft, "apply"), form).path == path
+    assert desk.count("eligibility_files") == 2
+    stranger = sign_in(Role.EDITOR, Role.VIEWER, account_id=other_account)
+    theirs = f"/console/accounts/{other_account}/uploads/{draft.id}/apply"
+    assert stranger.open(theirs).status == 404
 
 
 def test_nothing_is_applied_without_a_dry_run_of_the_same_columns(
@@ -190,6 +272,7 @@ def test_a_dry_run_that_failed_or_was_cancelled_says_how_to_go_on(
     assert "Dry run: failed" in page
     assert "No column of a CSV holds the external_id" in page or "external_id" in page
     assert "Back to the columns" in page
+    assert "Begin it again" not in page  # it can only fail again
     assert browser.open(path_of(draft, "apply")).path == path_of(draft, "dry-run")
     take(desk, reread(desk, draft), steps.set_mapping, mapping={})
     path = path_of(draft, "dry-run")
@@ -199,6 +282,7 @@ def test_a_dry_run_that_failed_or_was_cancelled_says_how_to_go_on(
     assert "Dry run: cancelled" in text_of(browser)
     page = text_of(browser.open(path))
     assert "It was cancelled. Nothing was changed." in page
+    assert "Begin it again" in page
     run(desk, browser, draft)
     assert "1 would be created" in text_of(browser)
 

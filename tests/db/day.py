@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from frontdesk.access import find_account_names, find_client_names
 from frontdesk.app import App
-from frontdesk.audit import Requester, list_by_user
+from frontdesk.audit import AuditQuery, Requester, list_by_user, list_entries
 from frontdesk.cli.invitations import describe_mail
 from frontdesk.config import Uniqueness, read_config
 from frontdesk.db import open_database
@@ -79,17 +79,11 @@ from frontdesk.events.delivery import Progress, save
 from frontdesk.files.actions import find_files, get_file
 from frontdesk.files.approvers import find_obstacle
 from frontdesk.files.claims import RunOptions
-from frontdesk.files.drafts import steps, unfinished_drafts
+from frontdesk.files.drafts import applied_file, steps, unfinished_drafts
 from frontdesk.files.drafts.steps import DraftKey, DraftUpload, NewDraft
 from frontdesk.files.faults import group_faults
 from frontdesk.files.model import Draft, FileFilter, FileKey, FileState
-from frontdesk.files.overview import (
-    read_ended,
-    read_overview,
-    read_page,
-    read_view,
-    which_are_undone,
-)
+from frontdesk.files.overview import find_undos, read_ended, read_overview, read_page, read_view
 from frontdesk.files.report import ReportCursor, ReportFilter
 from frontdesk.files.report_rows import row_page
 from frontdesk.files.store import set_file_settings
@@ -116,7 +110,7 @@ from frontdesk.reach import EVERY, Reach
 from frontdesk.system.state import list_account_rows, read_system
 from frontdesk.text import wire_time
 from frontdesk.usage.request_costs import save as save_request_costs
-from frontdesk.users.directory import list_home_users, list_users
+from frontdesk.users.directory import list_home, list_users
 from frontdesk.web.telemetry import Telemetry
 from frontdesk.worker.background import SignOfLife
 from frontdesk.worker.delivery import policy_of
@@ -273,13 +267,15 @@ class Installation:
         with self.db.write() as tx:
             for reach in (own, EVERY):
                 assert read_trail(tx, user, reach).entries
-                list_home_users(tx, reach)
+                list_home(tx, reach.account_id, with_ended=True)
                 for user_id in [each.id for each in list_users(tx, reach)[:1]]:
                     read_trail_by_user(tx, user, reach, user_id)
             assert read_trail_about_person(tx, user, own, member_id).entries
             for file in find_files(tx, FileFilter(own, 1)):
                 read_trail_about_file(tx, user, own, file.id)
             assert list_by_user(tx, "user:1", before_id=LAST, limit=50)
+            for reach in (own, EVERY):
+                assert list_entries(tx, reach, AuditQuery(subject_id=member_id))
             assert list_account_rows(tx, size=1).after_id
             find_account_names(tx, {1})
             find_client_names(tx, own, {self.customer.client_id})
@@ -432,7 +428,7 @@ class Installation:
             read_ended(tx, account_id, before_id=newest.id, now=now)
             read_page(tx, reach, state=FileState.DONE, plan_id=newest.plan_id)
             read_page(tx, reach, plan_id=newest.plan_id, before_id=newest.id)
-            which_are_undone(tx, [each.id for each in found.ended])
+            find_undos(tx, found.ended)
             view = read_view(tx, FileKey(newest.id, reach))
             wanted = ReportFilter(next(iter(view.file.counts)))
             rows, _ = row_page(tx, newest.id, wanted, after=ReportCursor(), size=25)
@@ -504,6 +500,7 @@ class Installation:
         assert len(self.db.ask(lambda tx: unfinished_drafts(tx, account))) == 3
         steps.delete_left_drafts(self.db, self.clock() + timedelta(days=2))
         assert self.db.ask(lambda tx: unfinished_drafts(tx, account)) == []
+        assert self.db.ask(lambda tx: applied_file(tx, draft.id, account)) == draft.file_id
 
     def _begin_draft(self, content: bytes) -> Draft:
         by = self.desk.requester()

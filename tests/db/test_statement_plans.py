@@ -11,6 +11,7 @@ from frontdesk.eligibility import reading
 from frontdesk.invitations.model import Delivery
 from frontdesk.invitations.store.claims import find_lanes
 from frontdesk.invitations.store.limits import find_mailbox_times
+from frontdesk.system.state import MOST_COUNTED
 from tests.db.day import Installation
 from tests.db.explained import Explained, Recorder
 from tests.factories import NOW, member_body
@@ -18,7 +19,7 @@ from tests.population import analyze, copy_members, fill_queues
 
 MEMBERS = 100_000
 VISITS = 30_000
-MOST_ROWS = 1000  # that a statement of these sets may look at in one table
+MOST_ROWS = MOST_COUNTED  # that a statement of these sets may look at in one table
 
 # One row; a row for each account, plan or group, all of which are asked for; the set itself; the
 # oldest 20 by the primary key; a row for each client, for each account with its own quota, for each
@@ -26,13 +27,16 @@ MOST_ROWS = 1000  # that a statement of these sets may look at in one table
 # person called distinct; users and their invitations, where an operator lists all of them.
 READ_WHOLE = {
     *("alembic_version", "installation", "delivery_home", "worker_status"),
-    *("accounts", "delivery_windows", "plans", "provider_groups", "queue_snapshots"),
+    *("delivery_windows", "plans", "provider_groups", "queue_snapshots"),
     *("staging_members", "staging_invitations"),
     *("disclosures", "opened_names", "people_searches"),
     *("failed_attempts", "request_allowances", "legal_holds"),
     *("audit_prunings", "distinct_members", "users", "user_invitations"),
     *("uniqueness_probes", "webhook_endpoints", "account_quotas"),
+    *("pg_class", "pg_attribute"),  # the schema itself, which System compares with what it needs
 }
+# The list of accounts is read whole, by nothing that a customer does.
+EVERY_ACCOUNT = "FROM accounts ORDER BY accounts.id"
 PAGE_OF_PLAN = "ORDER BY members.plan_id, members.id"  # of 10,000 rows at most (0067)
 ENDS = ("SELECT max(", "SELECT min(")  # of an id: one step from an end of its index
 # They count every row, in an index: of bounces it holds no other rows.
@@ -77,6 +81,7 @@ def faults_of(explained: Explained) -> list[str]:
         and scan.table not in READ_WHOLE
         and not (explained.statement.startswith(ENDS) and scan.rows <= 1)
         and not explained.statement.startswith(COUNTS)
+        and not explained.statement.endswith(EVERY_ACCOUNT)
     ]
     faults += sorted(explained.kinds & {"Hash Join", "Merge Join"})
     return faults + ["JIT"] * explained.is_compiled

@@ -77,7 +77,6 @@ def test_the_end_of_an_opening_is_known(finder: Finder, db: Database) -> None:
         found = find_opening(tx, id_, Holder(WHO.actor, 7), now=at)
         assert found == OpenedRecord(id_, NOW + timedelta(minutes=20))
         assert find_opening(tx, id_, Holder(WHO.actor, 8), now=at) is None
-        # SQLite gives the number of an ended session to the next one.
         assert find_opening(tx, id_, Holder("user:99", 7), now=at) is None
 
 

@@ -386,7 +386,7 @@ def test_a_plan_that_members_waived_is_asked_about(name: str) -> None:
 
 
 def test_each_choice_says_who_has_access_and_does_that(desk: Desk) -> None:
-    ends, unrelated = choices_for("Job Status", WORDS)
+    ends, *_, unrelated = choices_for("Job Status", WORDS)
     mapping = suggested(written(staff("Job Status", WORDS)))["mapping"] | ends
     for content in (written(staff("Job Status", WORDS)), workbook(staff("Job Status", WORDS))):
         [question] = suggested(content)["questions"]

@@ -29,6 +29,33 @@ OF_OTHERS = {
     ),
     ("queues", "plans"): "the doctors of a provider group serve its plans: one query for a picture",
 }
+# SQLite gives the id of a deleted row to the next one (db.schema.NEVER_REUSED). Why that does no harm here.
+ROWS_STAY = "no row is deleted"
+OLDEST_GO = "only the oldest are deleted, and the newest stays"
+NOWHERE_ELSE = "the id stands nowhere else after its row is deleted"
+REUSED_IDS = {
+    "accounts": ROWS_STAY,
+    "api_clients": ROWS_STAY,
+    "audit_entries": OLDEST_GO,
+    "client_secrets": ROWS_STAY,
+    "delivery_home": ROWS_STAY,
+    "disclosures": NOWHERE_ELSE,
+    "duties": NOWHERE_ELSE,
+    "encounters": NOWHERE_ELSE,
+    "estimate_log": NOWHERE_ELSE,
+    "failed_attempts": "a sign-in that has counted its failure is done within a minute",
+    "installation": ROWS_STAY,
+    "invitation_events": ROWS_STAY,
+    "invitations": ROWS_STAY,
+    "member_history": ROWS_STAY,
+    "members": ROWS_STAY,
+    "opened_names": NOWHERE_ELSE,
+    "people_searches": NOWHERE_ELSE,
+    "plans": ROWS_STAY,
+    "provider_groups": ROWS_STAY,
+    "stored_answers": NOWHERE_ELSE,
+    "worker_status": NOWHERE_ELSE,
+}
 # They erase, export, prune or reset rows of every noun; privacy.classification lists the tables.
 OF_ALL = {"privacy", "sandbox"}
 
@@ -76,3 +103,12 @@ def test_no_statement_names_a_table_of_another_noun_unless_it_is_listed() -> Non
 def test_the_tables_of_a_text_and_of_an_import_are_found() -> None:
     source = 'from frontdesk.plans.tables import plans\nSQL = f"SELECT 1 FROM accounts AS a"'
     assert tables_in(source, {"plans", "accounts", "members"}) == {"plans", "accounts"}
+
+
+def test_an_id_is_given_to_no_other_row_unless_the_table_is_listed() -> None:
+    tables = load_tables().tables.values()
+    numbered = [each for each in tables if [column.name for column in each.primary_key] == ["id"]]
+    reused = {
+        each.name for each in numbered if not each.dialect_options["sqlite"].get("autoincrement")
+    }
+    assert reused == REUSED_IDS.keys()

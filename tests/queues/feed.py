@@ -106,10 +106,10 @@ def events_for(clinic: Clinic, happenings: list[Any], mark: int) -> list[Any]:
     return made
 
 
-def feed(db: Database, *events: QueueEvent) -> list[EventResult]:
-    """The events as one batch, in a transaction of its own."""
+def feed(db: Database, *events: QueueEvent, now: datetime = NOW) -> list[EventResult]:
+    """The events as one batch that comes now, in a transaction of its own."""
     with db.write() as tx:
-        return ingest(tx, events, now=NOW)
+        return ingest(tx, events, now=now)
 
 
 def estimated(db: Database, plan_id: int, minute: float, *, seconds: int = 300) -> None:

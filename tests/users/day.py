@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from frontdesk import access
 from frontdesk.access import accounts
 from frontdesk.access.model import NewClient, Scope
 from frontdesk.disclosures.weekly import list_weekly_looks
@@ -69,6 +70,8 @@ def _look_after_another(desk: Desk, number: int) -> None:
     with desk.db.write() as tx:
         account_id = desk.customer.account_id
         assert directory.list_home(tx, account_id)
+        assert access.list_live_clients(tx, own)
+        assert access.list_revoked_clients(tx, account_id, limit=20)
         assert directory.list_home(tx, None) == []
         assert directory.list_here_since(tx, account_id, now - timedelta(days=7))
         assert links.list_invitations_of_home(tx, account_id, now=now, before_id=2**62, limit=50)

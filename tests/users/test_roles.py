@@ -1,14 +1,18 @@
 """What each role allows, and where."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Barrier, BrokenBarrierError
 
 import pytest
 
 from frontdesk.db import Tx
+from frontdesk.db.engine import write_alone
 from frontdesk.errors import Invalid, NotFound
 from frontdesk.reach import EVERY, Reach
 from frontdesk.users import directory, links, sessions
-from frontdesk.users.model import RIGHTS, NewUser, Right, Role, User
+from frontdesk.users.model import RIGHTS, NewUser, NoLongerManager, Right, Role, User, UserState
 from tests.factories import NOW
 from tests.users.conftest import Desk
 
@@ -137,6 +141,58 @@ def test_a_role_that_stays_keeps_its_time_and_a_change_ends_the_sessions(desk: D
         )
         == []
     )
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_links_that_a_user_has_made_end_with_the_role(desk: Desk, ends: bool) -> None:
+    admin = desk.join("ana@example.org", Role.ADMIN).user
+    other = desk.join("tom@example.org").user
+    new = NewUser("own@example.org", desk.customer.account_id, frozenset({Role.ADMIN}))
+    me = desk.requester(admin.actor)
+    with desk.db.write() as tx:
+        invited = links.invite_user(tx, new, me).secret
+        reset = links.make_reset_link(tx, EVERY, other.id, me).secret
+        directory.change_roles(tx, EVERY, admin.id, {Role.ADMIN, Role.VIEWER}, desk.requester())
+        assert links.user_of_reset(tx, reset, now=desk.clock()) == other
+        if ends:
+            directory.end_user(tx, EVERY, admin.id, desk.requester())
+        else:
+            directory.change_roles(tx, EVERY, admin.id, {Role.VIEWER}, desk.requester())
+        with pytest.raises(NotFound):
+            links.user_of_reset(tx, reset, now=desk.clock())
+        with pytest.raises(NotFound):
+            links.invitation_of(tx, invited, now=desk.clock())
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_of_two_admins_who_end_each_other_at_one_time_one_stays(desk: Desk, ends: bool) -> None:
+    ids = [desk.join(f"{name}@example.org", Role.ADMIN).user.id for name in ("ana", "tom")]
+    meet = Barrier(2)
+
+    def take(mine: int, other: int) -> bool:
+        requester = desk.requester(f"user:{mine}")
+
+        def work(tx: Tx) -> None:
+            with suppress(BrokenBarrierError):
+                meet.wait(0.2)  # both are in a transaction, where the database allows it
+            if ends:
+                directory.end_user(tx, EVERY, other, requester)
+            else:
+                directory.change_roles(tx, EVERY, other, {Role.VIEWER}, requester)
+
+        try:
+            write_alone(desk.db, work)
+        except NoLongerManager:
+            return False
+        return True
+
+    with ThreadPoolExecutor(2) as pool:
+        done = list(pool.map(take, ids, reversed(ids)))
+    assert sorted(done) == [False, True]
+    managers = [each for each in map(desk.user, ids) if Role.ADMIN in each.roles]
+    assert [each.id for each in managers if each.state is UserState.ACTIVE] == [
+        ids[done.index(True)]
+    ]
 
 
 def test_a_user_of_another_account_or_of_the_installation_is_an_unknown_one(desk: Desk) -> None:

@@ -99,6 +99,16 @@ def test_people_end_their_own_sessions_and_no_others(desk: Desk) -> None:
     assert [desk.session(secret) for secret in tom.sessions] == [None, None]
 
 
+def test_the_number_of_an_ended_session_is_given_to_no_other(desk: Desk) -> None:
+    ana = desk.join()
+    numbers = [desk.live(ana.sessions[0]).id]
+    for _ in range(2):
+        with desk.db.write() as tx:
+            sessions.end_session(tx, ana.user.id, numbers[-1], desk.requester(ana.user.actor))
+        numbers.append(desk.sign_in(ana).session.id)
+    assert numbers == sorted(set(numbers))
+
+
 def test_a_suspended_account_ends_the_sessions_for_good(desk: Desk) -> None:
     person = desk.join()
     now = desk.clock()

@@ -11,3 +11,5 @@ from frontdesk.access.store import find_client_names as find_client_names
 from frontdesk.access.store import list_account_page as list_account_page
 from frontdesk.access.store import list_accounts as list_accounts
 from frontdesk.access.store import list_clients as list_clients
+from frontdesk.access.store import list_live_clients as list_live_clients
+from frontdesk.access.store import list_revoked_clients as list_revoked_clients

@@ -110,6 +110,23 @@ def list_clients(tx: Tx, reach: Reach, *, client_id: str | None = None) -> list[
     return [_client(row) for row in tx.execute(query).mappings()]
 
 
+def list_live_clients(tx: Tx, reach: Reach) -> list[ApiClient]:
+    """As `list_clients`, without revoked ones."""
+    query = select(api_clients).where(api_clients.c.revoked_at.is_(None)).order_by(api_clients.c.id)
+    if reach.account_id is not None:
+        query = query.where(api_clients.c.account_id == reach.account_id)
+    return [_client(row) for row in tx.execute(query).mappings()]
+
+
+def list_revoked_clients(tx: Tx, account_id: int, *, limit: int) -> list[ApiClient]:
+    """The newest of the account's revoked clients, newest first."""
+    columns = api_clients.c
+    mine = (columns.account_id == account_id) & columns.revoked_at.is_not(None)
+    newest = (columns.account_id.desc(), columns.id.desc())
+    query = select(api_clients).where(mine).order_by(*newest).limit(limit)
+    return [_client(row) for row in tx.execute(query).mappings()]
+
+
 def count_live_clients(tx: Tx, account_id: int) -> int:
     """The clients of the account that are not revoked."""
     columns = api_clients.c

@@ -1,6 +1,6 @@
 """The tables of accounts, API clients, their secrets and their tokens (hashes only)."""
 
-from sqlalchemy import Boolean, Index, Integer, LargeBinary, String, Table
+from sqlalchemy import Boolean, Index, Integer, LargeBinary, String, Table, text
 
 from frontdesk.access.model import IMMEDIATE_HOURLY_LIMIT, AccountState
 from frontdesk.db.schema import Id, IsoDate, UtcTime, key, metadata, optional, required, words
@@ -19,16 +19,27 @@ accounts = Table(
     *required(Boolean(), "reopens_absent"),
 )
 
+_IS_LIVE = "revoked_at IS NULL"
+
 api_clients = Table(
     "api_clients",
     metadata,
     *key(Id, "id"),
-    *optional(Id, "account_id", to="accounts.id", index=True),  # null for an operator's
+    *optional(Id, "account_id", to="accounts.id"),  # null for an operator's
     *required(String(64), "client_id", unique=True),
     *required(String(255), "name", "scopes"),
     *optional(Integer(), "requests_per_minute"),
     *required(UtcTime(), "created_at"),
     *optional(UtcTime(), "revoked_at"),
+    # An account has 100 live clients at most, and any number of revoked ones.
+    Index("ix_api_clients_account_id_id", "account_id", "id"),
+    Index(
+        "ix_api_clients_live",
+        "account_id",
+        "id",
+        sqlite_where=text(_IS_LIVE),
+        postgresql_where=text(_IS_LIVE),
+    ),
 )
 
 client_secrets = Table(

@@ -30,11 +30,10 @@ async def show_account(visit: Visit) -> Response:
     """Show the account, with links to its clients, webhooks and users."""
 
     def read(tx: Tx) -> AccountView:
-        clients = access.list_clients(tx, visit.reach)
         found = events.list_endpoints(tx, visit.account)
         return AccountView(
             get_account(tx, visit.account),
-            sum(each.revoked_at is None for each in clients),
+            len(access.list_live_clients(tx, visit.reach)),
             len(found),
             [each for each in found if each.state is not EndpointState.ACTIVE or each.attempts],
         )

@@ -17,7 +17,27 @@ from frontdesk.web.response import Response
 
 LONGEST_NAME = 100
 _OVERTAKEN = "This has ended while the page was open. Nothing was changed."
+_NO_ACCOUNT = codes.operators.NO_SUCH["account"]  # of those that are named for support
 LONGEST_DAYS = 3650  # of a secret, as at the command line
+
+
+# The fields of the forms, as the pages call them.
+_LABELS = {
+    "accounts": "Accounts of support",
+    "days": "The secret ends after days",
+    "email": "E-mail",
+    "event_id": "One event",
+    "name": "Name",
+    "number": "The form",
+    "others": "The secret before it",
+    "roles": "Roles",
+    "scope": "Scopes",
+    "since": "All since",
+    "url": "Address",
+}
+
+# Shows a page again with what is wrong, and the status.
+Show = Callable[[str, int], Awaitable[Response]]
 
 
 class Shown(NamedTuple):
@@ -31,9 +51,9 @@ class Shown(NamedTuple):
     after: str
 
 
-async def reveal(visit: Visit, make: Callable[[Tx], Shown]) -> Response:
-    """Make a secret and show it in this answer only. The same form again makes nothing. Raises NotFresh,
-    and as `make` does.
+async def reveal(visit: Visit, make: Callable[[Tx], Shown], *, show: Show) -> Response:
+    """Make a secret and show it in this answer only. The same form again makes nothing; `show` as for
+    `change`. Raises NotFresh, and NotFound if there is no such thing at all.
     """
     refuse_unless_fresh(visit.own_session, now=visit.now)
     number = visit.form.text("number")
@@ -49,34 +69,32 @@ async def reveal(visit: Visit, make: Callable[[Tx], Shown]) -> Response:
         return frame.show(
             visit, "Shown already", "account/shown.html", status=409, sentence=error.detail
         )
+    except (Invalid, NotFound, Conflict) as error:
+        return await _refused(error, show)
     return frame.show(visit, shown.title, "account/secret.html", shown=shown)
 
 
-async def change(
-    visit: Visit,
-    work: Callable[[Tx], object],
-    *,
-    show: Callable[[str, int], Awaitable[Response]],
-    after: str,
-) -> Response:
+async def change(visit: Visit, work: Callable[[Tx], object], *, show: Show, after: str) -> Response:
     """Do what a form asks for and lead on; `show` shows the page again with what is wrong, and raises
     NotFound if there is no such thing at all. Raises NotFresh.
     """
     refuse_unless_fresh(visit.own_session, now=visit.now)
     try:
         await visit.app.write(work)
-    except Invalid as error:
-        return await show(said(error), 422)
-    except NotFound:
-        return await show(_OVERTAKEN, 409)
-    except Conflict as error:
-        return await show(said(error), 409)
+    except (Invalid, NotFound, Conflict) as error:
+        return await _refused(error, show)
     return frame.go_to(after)
+
+
+async def _refused(error: FrontdeskError, show: Show) -> Response:
+    if isinstance(error, Invalid) or error.code == _NO_ACCOUNT:
+        return await show(said(error), 422)
+    return await show(_OVERTAKEN if isinstance(error, NotFound) else said(error), 409)
 
 
 def said(error: FrontdeskError) -> str:
     """The error as a sentence: the rules of its fields, else its detail."""
-    rules = [f"{fault.field}: {fault.message}." for fault in error.faults]
+    rules = [f"{_LABELS.get(fault.field, fault.field)}: {fault.message}." for fault in error.faults]
     return " ".join(rules) or error.detail
 
 

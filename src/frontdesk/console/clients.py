@@ -4,22 +4,15 @@ the answer of the form that made it, and nowhere else.
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 from frontdesk import codes
-from frontdesk.access import accounts, list_clients
+from frontdesk.access import accounts, list_live_clients, list_revoked_clients
 from frontdesk.access.model import ApiClient, ClientSecret, MadeSecret, NewClient, Scope
 from frontdesk.config import Environment
 from frontdesk.console import frame
-from frontdesk.console.account_parts import (
-    Shown,
-    change,
-    chosen,
-    days_of,
-    number_in_form,
-    reveal,
-    said,
-)
+from frontdesk.console.account_parts import Shown, change, chosen, days_of, number_in_form, reveal
 from frontdesk.console.door import Pages
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
@@ -69,12 +62,10 @@ async def show_clients(visit: Visit) -> Response:
     return await _list_page(visit)
 
 
-async def _list_page(visit: Visit, *, message: str = "", status: int = 200) -> Response:
+async def _list_page(visit: Visit, message: str = "", status: int = 200) -> Response:
     def read(tx: Tx) -> list[ClientRow]:
-        every = list_clients(tx, visit.reach)
-        live = [each for each in every if each.revoked_at is None]
-        revoked = [each for each in every if each.revoked_at is not None][-MOST_REVOKED:]
-        found = live + revoked[::-1]
+        live = list_live_clients(tx, visit.reach)
+        found = live + list_revoked_clients(tx, visit.account, limit=MOST_REVOKED)
         days = accounts.last_uses(tx, found)
         return [ClientRow(each, days.get(each.client_id)) for each in found]
 
@@ -103,10 +94,7 @@ async def create_client(visit: Visit) -> Response:
         new = NewClient(visit.account, name, _scopes_of(visit), expires_at=end)
         return _shown(tx, visit, clients.create(tx, new, visit.requester))
 
-    try:
-        return await reveal(visit, make)
-    except Invalid as error:
-        return await _list_page(visit, message=said(error), status=422)
+    return await reveal(visit, make, show=partial(_list_page, visit))
 
 
 def _scopes_of(visit: Visit) -> set[Scope]:
@@ -175,10 +163,7 @@ async def rotate_secret(visit: Visit) -> Response:
         )
         return _shown(tx, visit, made)
 
-    try:
-        return await reveal(visit, make)
-    except Invalid as error:
-        return await _client_page(visit, message=said(error), status=422)
+    return await reveal(visit, make, show=partial(_client_page, visit))
 
 
 def _shown(tx: Tx, visit: Visit, made: MadeSecret) -> Shown:
@@ -222,11 +207,8 @@ async def revoke_client(visit: Visit) -> Response:
 
 
 async def _change(visit: Visit, work: Callable[[Tx], object]) -> Response:
-    async def show(message: str, status: int) -> Response:
-        return await _client_page(visit, message, status)
-
     after = f"{_place(visit)}/{_client_id(visit)}"
-    return await change(visit, work, show=show, after=after)
+    return await change(visit, work, show=partial(_client_page, visit), after=after)
 
 
 def _client_id(visit: Visit) -> str:

@@ -9,14 +9,18 @@ from frontdesk import codes
 from frontdesk.codes import Where
 from frontdesk.eligibility.fields import FIELDS, REQUIRED
 from frontdesk.mapping.suggest.accepted import (
+    DATES,
     answer_of,
+    any_day_first,
     double_claims,
     fields_of,
     is_open,
     reads_day_first,
 )
+from frontdesk.mapping.suggest.date_shapes import has_two_orders
 from frontdesk.mapping.suggest.names import LONGEST_NAME
 from frontdesk.mapping.suggest.sample import SAMPLE_ROWS
+from frontdesk.mapping.suggest.suggestion import REPEATED
 from frontdesk.mapping.values import fold_name, mappable_field
 
 MOST_SELECTS = 40  # each has the names of all fields: the others take a text
@@ -44,7 +48,8 @@ class ColumnQuestion(NamedTuple):
 
 class ColumnRow(NamedTuple):
     """A column. `fields` are those that the mapping reads from it, `chosen` is the text of its field in
-    the form; `order` is that of its dates, "" where their format has only one. `note` says why it is
+    the form; `order` is that of its dates, "" where their format has only one; `is_date`: it holds
+    dates by now, else it only looks so. `note` says why it is
     not used. `has_select`: else its field takes a text. A column that no mapping can name can't be
     chosen (`is_named`).
     """
@@ -57,6 +62,7 @@ class ColumnRow(NamedTuple):
     fields: Sequence[str]
     chosen: str
     order: str
+    is_date: bool
     note: str
     fault: str
     is_unsure: bool
@@ -106,8 +112,9 @@ def column_rows(
             words=each["distinct"] if asked else 0,
             fields=fields,
             chosen=typed.get(f"c{number}", fields[0] if fields else ""),
-            order=typed.get(f"d{number}", _order_of(mapping, name)),
-            note=(each["note"] or "") if not fields else "",
+            order=typed.get(f"d{number}", _order_of(mapping, each) if name in named else ""),
+            is_date=bool({*DATES}.intersection(fields)),
+            note=_note_of(each) if not fields else "",
             fault=faults.get(f"c{number}", ""),
             is_unsure=is_suggested and each["confidence"] < SURE,
             is_named=name in named,
@@ -174,17 +181,21 @@ class Trial(NamedTuple):
     faults: Sequence[str]
 
 
-def trial_words(suggestion: Json) -> Trial:
-    """How many of the first rows are good, and what is wrong with the others."""
+def trial_words(suggestion: Json, missing: Sequence[str]) -> Trial:
+    """How many of the first rows are good by the suggestion, and what is wrong with the others. A field
+    that the suggestion lacked is left out once it is chosen: `missing` are those that lack now.
+    """
+    chosen = {*missing_fields(suggestion, suggestion["mapping"], {})} - {*missing}
     looked_at = suggestion["rows"]
     left_out = suggestion["skipped_rows"]
-    refused = suggestion["refused_rows"]
+    bad = suggestion["refused_rows"]
     first = f"the first {looked_at:,}" if looked_at >= SAMPLE_ROWS else f"its {looked_at:,}"
-    summary = f"Of {first} rows {looked_at - left_out - refused:,} are good."
+    summary = f"Of {first} rows {looked_at - left_out - bad:,} are good."
     if left_out:
         are = "is" if left_out == 1 else "are"
         summary += f" {left_out:,} {are} left out: totals, or lines without a person."
-    return Trial(summary, [_fault_words(each) for each in suggestion["refused"]])
+    refused = [each for each in suggestion["refused"] if each["field"] not in chosen]
+    return Trial(summary, [_fault_words(each) for each in refused])
 
 
 def _fault_words(fault: Json) -> str:
@@ -210,16 +221,26 @@ def _named(suggestion: Json) -> set[str]:
     }
 
 
+def _note_of(column: Json) -> str:
+    note: str = column["note"] or ""
+    if note.startswith(REPEATED):
+        return f"{REPEATED} If this one holds a field of its own, choose it."
+    return note
+
+
 def _is_looked_at(column: Json, mapping: Json, questions: Json) -> bool:
     """Whether a person has to look at the column: it is used, asked about, or almost used."""
     name = column["column"]
     return bool(name in questions or column["note"] or column["fields"] or fields_of(mapping, name))
 
 
-def _order_of(mapping: Json, name: str) -> str:
-    is_day_first = reads_day_first(mapping, name)
+def _order_of(mapping: Json, column: Json) -> str:
+    """The order of the column's dates; of one that only looks like dates, that of the file's others."""
+    is_day_first = reads_day_first(mapping, column["column"])
     if is_day_first is None:
-        return ""
+        if not has_two_orders(column["samples"]):
+            return ""
+        is_day_first = any_day_first(mapping)
     return DAY_FIRST if is_day_first else MONTH_FIRST
 
 

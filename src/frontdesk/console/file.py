@@ -45,6 +45,7 @@ PAGES = Pages()
 
 _PATH = "/console/accounts/{account_id}/files/{file_id}"
 LONGEST_VERSION = 40
+LINES_LOOKED_AT = 10  # of the lines with a code, for the fields that they are about
 MOST_APPROVERS = 20  # that are named
 CANCELLABLE = (FileState.WAITING, FileState.RUNNING, FileState.HELD)
 
@@ -176,7 +177,7 @@ async def _show(
         file=file,
         path=_path_of(visit),
         message=message,
-        state=file_words.state_words(file, is_undone=page.view.is_undone),
+        state=file_words.state_words(file, undone_by=page.view.undone_by),
         numbers=file_words.numbers_of(file),
         words=file_words,
         cancellable=CANCELLABLE,
@@ -225,7 +226,7 @@ def _draft_of(tx: Tx, visit: Visit, file: EligibilityFile) -> Draft | None:
 
 def faults_of(tx: Tx, file: EligibilityFile) -> list[FaultGroup]:
     """The faults by code, without the lists for which a file is held: those are numbers of it."""
-    groups = group_faults(tx, file, first=1)
+    groups = group_faults(tx, file, first=LINES_LOOKED_AT)
     return [group for group in groups if not _is_of_list(group)]
 
 

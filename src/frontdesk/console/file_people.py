@@ -37,8 +37,12 @@ class ListedRow(NamedTuple):
 
     @property
     def rules(self) -> list[str]:
-        """The sentences of the row's faults and warnings."""
-        return [*dict.fromkeys(line.hint for line in self.lines if line.hint)]
+        """The sentences of the row's faults and warnings, each with the fields that it is about."""
+        fields: dict[str, list[str]] = {}
+        for line in self.lines:
+            if line.hint:
+                fields.setdefault(line.hint, []).append(line.field)
+        return [f"{', '.join(of)}: {hint}" if any(of) else hint for hint, of in fields.items()]
 
 
 class RowList(NamedTuple):

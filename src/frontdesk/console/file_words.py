@@ -102,7 +102,9 @@ _REMEDIES: dict[Remedy, str] = complete(
         Remedy.APPROVE_FILE: "If the numbers are right, an approver approves the file on this page.",
         Remedy.CANCEL_FILE: "Cancel the file on this page.",
         Remedy.CREATE_MEMBER: "Send the person as a new one.",
-        Remedy.DECLARE_ENCODING: "Send the file again and name its encoding.",
+        Remedy.DECLARE_ENCODING: (
+            "Send the file again and name its encoding: a CSV of Excel on Windows is mostly Windows 1252."
+        ),
         Remedy.GIVE_MAPPING: "Send the file again with another mapping.",
         Remedy.LIST_ACCOUNTS: "",
         Remedy.LIST_CLIENTS: "",
@@ -113,12 +115,14 @@ _REMEDIES: dict[Remedy, str] = complete(
         Remedy.LIST_USERS: "",
         Remedy.MOVE_MEMBER: "Send the person under the other plan.",
         Remedy.NAME_ACCOUNT: "",
-        Remedy.NAME_SHEET: "Send the file again and name its sheet.",
+        Remedy.NAME_SHEET: "Send the file again with that sheet first, or name the sheet in a mapping.",
         Remedy.RENAME_MEMBER: "Give the stored person the new identifier, then send the file again.",
         Remedy.RENAME_MEMBERS: (
             "If the sender has renumbered people, give the stored ones their new identifiers first."
         ),
-        Remedy.SAY_HEADER: "Send the file again and say which row is the header.",
+        Remedy.SAY_HEADER: (
+            "Send the file again with a line above the first person that has the names of the columns."
+        ),
         Remedy.SAY_MODE: "Send the file again and say its mode.",
         Remedy.SHOW_MEMBER: "",
         Remedy.STOP_SUPPRESSING: "",
@@ -134,16 +138,29 @@ def title_of(file: EligibilityFile) -> str:
     return f"Undo {file.id}" if file.undoes_id is not None else f"File {file.id}"
 
 
-def state_words(file: EligibilityFile, *, is_undone: bool = False) -> StateWords:
-    """The state of the file in words."""
+def state_words(file: EligibilityFile, *, undone_by: EligibilityFile | None = None) -> StateWords:
+    """The state of the file in words; `undone_by` is the undo that has taken it back."""
     prefix = "Dry run: " if file.dry_run else ""
-    tone, words = _state_words(file, is_undone=is_undone)
+    tone, words = _done_words(file) if file.state is FileState.DONE else _state_words(file)
+    if undone_by is not None:
+        of_undo, taken_back = _taken_back(undone_by)
+        is_plain = file.state is FileState.DONE and undone_by.counts.keys() != {model.REFUSED}
+        tone, words = of_undo, taken_back if is_plain else f"{words}, and {taken_back}"
     return StateWords(tone, prefix + words if prefix else words[:1].upper() + words[1:])
 
 
-def _state_words(file: EligibilityFile, *, is_undone: bool) -> tuple[str, str]:
-    if file.state is FileState.DONE:
-        return _done_words(file, is_undone=is_undone)
+def _taken_back(undo: EligibilityFile) -> tuple[str, str]:
+    """What an undo that has ended has made of its file: rows that it refused are not taken back."""
+    refused = undo.counts.get(model.REFUSED, 0)
+    if not refused:
+        return "plain", "undone"
+    rows = f"{refused:,} of {undo.rows_total or refused:,} rows refused"
+    if undo.counts.keys() == {model.REFUSED}:
+        return "warn", f"its undo took nothing back: {rows}"
+    return "warn", f"undone in part: {rows}"
+
+
+def _state_words(file: EligibilityFile) -> tuple[str, str]:
     words = {
         FileState.RECEIVING: ("plain", "arriving"),
         FileState.WAITING: ("plain", _waiting_words(file)),
@@ -152,13 +169,10 @@ def _state_words(file: EligibilityFile, *, is_undone: bool) -> tuple[str, str]:
         FileState.FAILED: ("bad", "failed"),
         FileState.CANCELLED: ("plain", "cancelled"),
     }
-    tone, text = words[file.state]
-    return tone, f"{text}, and undone" if is_undone else text
+    return words[file.state]
 
 
-def _done_words(file: EligibilityFile, *, is_undone: bool) -> tuple[str, str]:
-    if is_undone:
-        return "plain", "undone"
+def _done_words(file: EligibilityFile) -> tuple[str, str]:
     if file.needs_approval:
         return "warn", f"it would be held: {held_for(file)}"
     refused = file.counts.get(model.REFUSED, 0)
@@ -270,6 +284,13 @@ def remedy_words(remedy: Remedy | None, file: EligibilityFile) -> str:
     if remedy is None or (remedy in _DECISIONS and file.state is not FileState.HELD):
         return ""
     return _REMEDIES[remedy]
+
+
+def may_pass_again(file: EligibilityFile) -> bool:
+    """Whether a dry run that has ended early may end well if it is begun again as it was."""
+    if file.state is FileState.CANCELLED:
+        return True
+    return (file.problem or {}).get("code") == codes.files.INTERNAL
 
 
 def remedy_of(file: EligibilityFile) -> str:

@@ -88,7 +88,10 @@ async def list_files(visit: Visit) -> Response:
         if selection == Selection(None, None, None):
             drafts = draft_rows(tx, visit, plans) if may_write else []
             sections = _sections(tx, visit, rows, selection, base)
-            sections[0] = sections[0]._replace(drafts=drafts)
+            # A dry run that failed stands there as its upload, from which it goes on.
+            of_drafts = {each.draft.dry_run_id for each in drafts}
+            others = [each for each in sections[0].rows if each.file.id not in of_drafts]
+            sections[0] = sections[0]._replace(rows=others, drafts=drafts)
             return sections, plans, None
         page = _read_page(tx, visit, selection)
         name = "Earlier files" if selection.before_id is not None else "Files"
@@ -126,7 +129,7 @@ class _Rows:
 
     def of(self, files: Iterable[EligibilityFile]) -> list[FileRow]:
         found = [*files]
-        undone = overview.which_are_undone(self._tx, [file.id for file in found])
+        undos = overview.find_undos(self._tx, found)
         senders = names_of(
             self._tx, {file.client for file in found}, self._visit.reach, self._visit.user
         )
@@ -138,7 +141,7 @@ class _Rows:
                 name=_name_of(file),
                 plan=self._plans.get(file.plan_id, ""),
                 sender=senders[file.client],
-                state=state_words(file, is_undone=file.id in undone),
+                state=state_words(file, undone_by=undos.get(file.id)),
                 numbers=short_numbers(file),
             )
             for file in found

@@ -269,7 +269,7 @@ _TITLES = {
 
 
 def _read_form(tx: Tx, visit: Visit, *, shows_values: bool) -> ChangeForm:
-    return view_change_form(
+    form = view_change_form(
         tx,
         visit.requester,
         visit.reach,
@@ -277,6 +277,9 @@ def _read_form(tx: Tx, visit: Visit, *, shows_values: bool) -> ChangeForm:
         sender_of(visit),
         shows_values=shows_values,
     )
+    if form.values is not None:  # a view of the open record, which is recorded
+        visit.app.usage.refuse_used_up_trail(visit.account, visit.now)
+    return form
 
 
 async def _confirm_page(visit: Visit, name: str, made: Enrolled) -> Response:

@@ -27,7 +27,20 @@ _PATH = re.compile(
     r"/console(?:/(?!\.{1,2}(?:[/?]|$))[A-Za-z0-9._~-]+)*(?:\?[A-Za-z0-9._~=&%+-]*)?"
 )
 _LONGEST_PATH = 500
-_NEVER_CARRIED = {TOKEN_FIELD, "password", "present", "new", "code"}
+# Neither secrets, nor what says that the user has seen what the form would do.
+_NEVER_CARRIED = {
+    TOKEN_FIELD,
+    "password",
+    "present",
+    "new",
+    "code",
+    "confirmed",
+    "is_mailed",
+    "again",
+}
+# Fields that nobody types: they name what the page has shown.
+_OF_THE_PAGE = {"number", "version", "shown", "list", "session", "secret", "invitation", "do"}
+CHECKED = "yes"  # the value of every check box
 _MOST_CARRIED = 20_000  # characters
 
 
@@ -163,9 +176,26 @@ def _referring(visit: Visit) -> str:
 
 
 def resume_page(visit: Visit, carried: Carried, *headers: Header) -> Response:
-    """The fields of a form that was sent when its session had ended, to look at and send again."""
+    """The fields of a form that was sent when its session had ended, to look at and send again. A form
+    in which nothing was typed is no more than its button: then the way back to its page, which says
+    what the button does.
+    """
+    fields = carried.fields
+    hidden = {name: text for name, text in fields.items() if name in _OF_THE_PAGE}
+    ticked = [name for name, text in fields.items() if text == CHECKED and name not in hidden]
+    typed = {
+        name: text for name, text in fields.items() if name not in hidden and name not in ticked
+    }
     return frame.show(
-        visit, "Your form", "resume.html", path=carried.path, fields=carried.fields, headers=headers
+        visit,
+        "Your form",
+        "resume.html",
+        path=carried.path,
+        hidden=hidden,
+        typed=typed,
+        ticked=ticked,
+        checked=CHECKED,
+        headers=headers,
     )
 
 

@@ -6,9 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from frontdesk import access, codes
+from frontdesk.audit.actions import Subject, subject_of
 from frontdesk.console import frame
 from frontdesk.console.actors import names_of
 from frontdesk.console.door import Pages
+from frontdesk.console.rules import rules_text
 from frontdesk.console.trail_words import Around, EntryWords, describe_entry
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
@@ -19,13 +21,14 @@ from frontdesk.disclosures.trail import (
     read_trail_about_person,
     read_trail_by_user,
 )
-from frontdesk.errors import Fault, Invalid
-from frontdesk.users.directory import list_home_users
+from frontdesk.errors import Fault, Invalid, NotFound
+from frontdesk.users.directory import find_users, list_home
 from frontdesk.users.model import Right, User
 from frontdesk.web.response import Response
 
 PAGES = Pages()
 
+MOST_USERS = 200  # to select from, the newest
 _SUBJECTS = ("user", "person", "file")
 
 
@@ -44,6 +47,10 @@ class TrailSelection(NamedTuple):
         return "".join(f"{name}={id_}" for name, id_ in of if id_ is not None)
 
 
+_EVERYTHING = TrailSelection(None, None, None, LAST)
+_NOTHING = "There is no user, person or file of this number here."
+
+
 @PAGES.get("/console/accounts/{account_id}/trail", for_=Right.TRAIL)
 async def show_account(visit: Visit) -> Response:
     """Show an account's entries: all, by one of its users, about a person, about a file."""
@@ -57,13 +64,42 @@ async def show_installation(visit: Visit) -> Response:
 
 
 async def _page(visit: Visit, path: str) -> Response:
-    selection = _read_selection(visit)
+    if visit.account_id is not None:  # the page is an entry of the account
+        visit.app.refuse_used_up_trail(visit.account_id)
+    try:
+        selection = _read_selection(visit)
+        return await _list_page(visit, path, selection)
+    except Invalid as error:
+        return await _empty_page(visit, path, rules_text(error), 422)
+    except NotFound:
+        return await _empty_page(visit, path, _NOTHING, 404)
 
+
+async def _empty_page(visit: Visit, path: str, message: str, status: int) -> Response:
+    """The forms, and why there are no entries."""
+    users = await visit.app.ask(lambda tx: _users(tx, visit))
+    return frame.show(
+        visit,
+        "Trail",
+        "trail/list.html",
+        status=status,
+        message=message,
+        rows=[],
+        users=users,
+        most_users=MOST_USERS,
+        path=path,
+        selection=_EVERYTHING,
+        last=LAST,
+        first_page="",
+        next_page="",
+    )
+
+
+async def _list_page(visit: Visit, path: str, selection: TrailSelection) -> Response:
     def read(tx: Tx) -> tuple[list[EntryWords], int | None, Sequence[User]]:
         found = _entries(tx, visit, selection)
-        # Ended users too: what they did stays.
-        users = list_home_users(tx, visit.reach)
-        around = _around(tx, visit, path, users, found.entries)
+        users = _users(tx, visit)
+        around = _around(tx, visit, path, found.entries)
         return [describe_entry(entry, around) for entry in found.entries], found.before_id, users
 
     rows, before_id, users = await visit.app.write(read)
@@ -77,14 +113,21 @@ async def _page(visit: Visit, path: str) -> Response:
         visit,
         _title(selection),
         "trail/list.html",
+        message="",
         rows=rows,
         users=users,
+        most_users=MOST_USERS,
         path=path,
         selection=selection,
         last=LAST,
         first_page=first_page,
         next_page=next_page,
     )
+
+
+def _users(tx: Tx, visit: Visit) -> list[User]:
+    """The users to choose from; ended ones too: what they did stays."""
+    return list_home(tx, visit.account_id, with_ended=True, limit=MOST_USERS)
 
 
 def _entries(tx: Tx, visit: Visit, selection: TrailSelection) -> EntriesAbout:
@@ -100,11 +143,20 @@ def _entries(tx: Tx, visit: Visit, selection: TrailSelection) -> EntriesAbout:
     return read_trail(tx, who, reach, before_id=before_id)
 
 
-def _around(
-    tx: Tx, visit: Visit, path: str, users: Collection[User], entries: Collection[Mapping[str, Any]]
-) -> Around:
+def _around(tx: Tx, visit: Visit, path: str, entries: Collection[Mapping[str, Any]]) -> Around:
     actors = {str(entry["actor"]) for entry in entries}
-    own = {user.id for user in users}
+    numbers = (actor.removeprefix("user:") for actor in actors if actor.startswith("user:"))
+    named = {int(number) for number in numbers if number.isdecimal()}
+    named |= {
+        int(entry["subject_id"])
+        for entry in entries
+        if entry["subject_id"] is not None and subject_of(str(entry["action"])) is Subject.USER
+    }
+    own = {
+        user_id
+        for user_id, user in find_users(tx, named).items()
+        if visit.reach.covers(user.account_id)
+    }
     is_of_all = visit.account_id is None
     account_ids = {entry["account_id"] for entry in entries} - {None}
     return Around(

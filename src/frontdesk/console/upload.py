@@ -2,15 +2,21 @@
 the steps and where the draft stands, and what a page says when another window was faster.
 """
 
+from collections.abc import Awaitable, Callable
 from enum import StrEnum
+from functools import wraps
 from typing import NamedTuple
 
+from frontdesk.console import frame
 from frontdesk.console.file_words import StateWords
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
+from frontdesk.errors import NotFound
+from frontdesk.files.drafts import applied_file
 from frontdesk.files.drafts.steps import DraftKey, get_draft
 from frontdesk.files.model import Draft, DraftState, WrongState
 from frontdesk.web.problems import PROBLEMS
+from frontdesk.web.response import Response
 
 UPLOADS = "/console/accounts/{account_id}/uploads"
 UPLOAD = UPLOADS + "/{draft_id}"
@@ -31,6 +37,27 @@ class Said(NamedTuple):
 
     message: str = ""
     status: int = 200
+
+
+Handler = Callable[[Visit], Awaitable[Response]]
+
+
+def or_its_file(handler: Handler) -> Handler:
+    """A handler that leads to the file of an upload that was applied and is deleted since: people go
+    back in their browser.
+    """
+
+    @wraps(handler)
+    async def serve(visit: Visit) -> Response:
+        try:
+            return await handler(visit)
+        except NotFound:
+            file_id = await visit.app.ask(lambda tx: applied_file(tx, _id_of(visit), visit.account))
+            if file_id is None:
+                raise
+            return frame.go_to(_path_of_file(visit.account, file_id))
+
+    return serve
 
 
 def draft_of(tx: Tx, visit: Visit) -> Draft:
@@ -70,7 +97,7 @@ def step_of(draft: Draft) -> Step:
 def way_on(draft: Draft) -> str:
     """The address at which the upload goes on; the page of its file once it was applied."""
     if draft.state is DraftState.APPLIED:
-        return f"/console/accounts/{draft.account_id}/files/{draft.file_id}"
+        return _path_of_file(draft.account_id, draft.file_id)
     return path_of(draft, step_of(draft))
 
 
@@ -89,6 +116,10 @@ def draft_words(draft: Draft) -> StateWords:
 
 def _open_questions(number: int) -> str:
     return "1 question is open" if number == 1 else f"{number} questions are open"
+
+
+def _path_of_file(account_id: int, file_id: int | None) -> str:
+    return f"/console/accounts/{account_id}/files/{file_id}"
 
 
 def _id_of(visit: Visit) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from frontdesk import codes
 from frontdesk.access.accounts import get_account
 from frontdesk.clock import account_day
 from frontdesk.console import frame
@@ -25,19 +26,22 @@ from frontdesk.console.upload import (
     Step,
     draft_of,
     key_of,
+    or_its_file,
     overtaken,
     path_of,
     way_on,
 )
+from frontdesk.console.uploads import ENCODINGS
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
-from frontdesk.errors import Fault, Invalid, Malformed, RateLimited, Unavailable
+from frontdesk.errors import Fault, Invalid, Malformed, NotFound, RateLimited, Unavailable
 from frontdesk.files import list_mappings
 from frontdesk.files.actions import check_mapping, get_mapping, save_mapping
 from frontdesk.files.drafts.steps import DraftKey, dry_run, set_mapping, suggest
 from frontdesk.files.model import Draft, DraftState, MappingName, StoredMapping, WrongState
 from frontdesk.formats.model import Unreadable
 from frontdesk.mapping.suggest.accepted import accept
+from frontdesk.mapping.suggest.sample import OF_JSON
 from frontdesk.plans import get_plan
 from frontdesk.plans.model import Plan
 from frontdesk.users.model import Right
@@ -55,15 +59,28 @@ SAVE_AS = "save_as"  # the button; the other one begins the dry run
 _NOTHING: dict[str, Any] = {"columns": [], "questions": [], "mapping": {}}
 
 
-class ColumnsPage(NamedTuple):
-    """What the page shows. `problem` says why nothing is suggested, "" if something is; `mapping` is
-    the draft's, else the suggested one.
+class NoSuggestion(NamedTuple):
+    """Why nothing is suggested, "" if something is, and what to do. `is_final`: no choice on the page
+    lets the file be read, so that it has to be uploaded again.
     """
+
+    words: str = ""
+    remedy: str = ""
+    is_final: bool = False
+
+
+class ColumnsPage(NamedTuple):
+    """What the page shows. `mapping` is the draft's, else the suggested one."""
 
     draft: Draft
     plan: Plan
     saved: Sequence[StoredMapping]
-    problem: str
+    problem: NoSuggestion
+
+    @property
+    def can_run(self) -> bool:
+        """Whether a dry run may come to its rows."""
+        return not self.problem.is_final or self.draft.mapping is not None
 
     @property
     def mapping(self) -> Mapping[str, Any]:
@@ -92,6 +109,7 @@ TAKEN = Refusal()
 
 
 @PAGES.get(_PATH, for_=Right.FILES_WRITE)
+@or_its_file
 async def show_columns(visit: Visit) -> Response:
     """Show what is suggested for each column, or what was chosen for it."""
     return await _show(visit, TAKEN)
@@ -141,7 +159,11 @@ async def use_saved(visit: Visit) -> Response:
     def use(tx: Tx) -> None:
         _set(tx, visit, get_mapping(tx, name).mapping)
 
-    return await _take(visit, use, Step.COLUMNS)
+    try:
+        return await _take(visit, use, Step.COLUMNS)
+    except NotFound:
+        said = Said("There is no mapping of this name now. Nothing was changed.", 404)
+        return await _show(visit, Refusal(said))
 
 
 def _chosen(draft: Draft, typed: Mapping[str, str]) -> dict[str, Any]:
@@ -157,6 +179,7 @@ def _chosen(draft: Draft, typed: Mapping[str, str]) -> dict[str, Any]:
         suggestion,
         columns=choices.columns,
         answers=choices.answers,
+        year=draft.created_at.year,
         day_first=choices.day_first,
         base=base,
     )
@@ -174,12 +197,12 @@ async def _save_as(visit: Visit, mapping: dict[str, Any]) -> Response:
 
     def save(tx: Tx) -> None:
         check_mapping(name, mapping)
-        is_taken = any(each.name == name for each in list_mappings(tx, visit.account))
-        if is_taken and not visit.form.is_set("replace"):
-            raise WrongChoices({"name": "A mapping of this name is saved already.", "replace": "1"})
-        _set(tx, visit, mapping)
+        if draft_of(tx, visit).mapping != mapping:  # else its dry run stays
+            _set(tx, visit, mapping)
         key = MappingName(visit.account, name)
-        save_mapping(tx, key, mapping, visit.requester, default=None)
+        is_new = save_mapping(tx, key, mapping, visit.requester, default=None)
+        if not (is_new or visit.form.is_set("replace")):
+            raise WrongChoices({"name": "A mapping of this name is saved already.", "replace": "1"})
 
     return await _take(visit, save, Step.COLUMNS)
 
@@ -219,6 +242,7 @@ async def _show(visit: Visit, refusal: Refusal, *, is_overtaken: bool = False) -
     typed = {} if is_overtaken else visit.form.fields
     suggestion = draft.suggestion or _NOTHING
     rows = column_rows(suggestion, page.mapping, typed, refusal.places)
+    missing = missing_fields(suggestion, page.mapping, typed) if rows else []
     text = json.dumps(page.mapping, indent=1, ensure_ascii=False)
     written = typed.get("mapping", text)
     return frame.show(
@@ -233,33 +257,55 @@ async def _show(visit: Visit, refusal: Refusal, *, is_overtaken: bool = False) -
         rows=[row for row in rows if row.has_select],
         others=[row for row in rows if not row.has_select],
         options=OPTIONS,
-        missing=missing_fields(suggestion, page.mapping, typed) if rows else [],
-        trial=trial_words(suggestion) if suggestion is not _NOTHING else None,
+        missing=missing,
+        trial=trial_words(suggestion, missing) if suggestion is not _NOTHING else None,
         text=text if len(written) > LONGEST_MAPPING else written,
         typed=typed,
         limits={"mapping": LONGEST_MAPPING, "name": LONGEST_NAME},
     )
 
 
-def _read(tx: Tx, visit: Visit, draft: Draft, problem: str) -> ColumnsPage:
+def _read(tx: Tx, visit: Visit, draft: Draft, problem: NoSuggestion) -> ColumnsPage:
     plan = get_plan(tx, visit.reach, draft.plan_id or 0)
     return ColumnsPage(draft, plan, list_mappings(tx, visit.account), problem)
 
 
-async def _with_suggestion(visit: Visit, draft: Draft) -> tuple[Draft, str]:
+async def _with_suggestion(visit: Visit, draft: Draft) -> tuple[Draft, NoSuggestion]:
     """The draft with its suggestion, which the first look makes; and why there is none."""
     if draft.suggestion is not None:
-        return draft, ""
+        return draft, NoSuggestion()
     app = visit.app
     account = await app.ask(lambda tx: get_account(tx, visit.account))
     today = account_day(visit.now, account.time_zone).latest
     make = partial(suggest, app.db, draft.id, visit.reach, now=visit.now, today=today)
     try:
         at_end = app.suggestions.begin(visit.account)
-        return await app.compute(make, at_end), ""
+        return await app.compute(make, at_end), NoSuggestion()
     except Unreadable as error:
-        return draft, error.detail
+        return draft, _problem_of(error, draft)
     except RateLimited:
-        return draft, "The columns of another upload are being looked at. Try again in a moment."
+        words = "The columns of another upload are being looked at. Try again in a moment."
+        return draft, NoSuggestion(words)
     except Unavailable:
-        return draft, "The columns could not be looked at now. Try again in a moment."
+        return draft, NoSuggestion("The columns could not be looked at now. Try again in a moment.")
+
+
+def _problem_of(error: Unreadable, draft: Draft) -> NoSuggestion:
+    """In the words of the form that takes a file."""
+    if error.code == codes.files.WRONG_ENCODING:
+        name = ENCODINGS.get(draft.encoding, draft.encoding)
+        place = error.detail.partition(":")[0] if error.detail.startswith("Line") else "The file"
+        remedy = (
+            "Upload the file again, and choose there how it is written. A CSV of Excel on Windows is "
+            f"mostly in “{ENCODINGS['cp1252']}”."
+        )
+        return NoSuggestion(f"{place} is not written in “{name}”.", remedy, is_final=True)
+    if error.code == codes.files.NO_HEADER and error.detail != OF_JSON:
+        remedy = (
+            "The columns are told apart by a line with their names. Without one, add it above the "
+            "first person, with names such as external_id, last_name and dob, and upload the file "
+            "again. If there is one, and its names are of another language, say in a mapping which "
+            "column holds which field."
+        )
+        return NoSuggestion(error.detail, remedy, is_final=True)
+    return NoSuggestion(error.detail)

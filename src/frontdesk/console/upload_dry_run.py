@@ -14,6 +14,7 @@ from frontdesk.console.upload import (
     Step,
     draft_of,
     key_of,
+    or_its_file,
     overtaken,
     path_of,
     step_of,
@@ -51,8 +52,15 @@ class DryRunPage(NamedTuple):
         file = self.file
         return file is not None and file.state is FileState.DONE and not file.needs_mapping
 
+    @property
+    def does_something(self) -> bool:
+        """Whether some row is neither refused nor left out."""
+        counts = {} if self.file is None else self.file.counts
+        return not counts.keys() <= {model.REFUSED, model.SKIPPED, model.WARNED}
+
 
 @PAGES.get(_DRY_RUN, for_=Right.FILES_WRITE)
+@or_its_file
 async def show_dry_run(visit: Visit) -> Response:
     """Show how far the dry run is, and what the file would do."""
     return await _show_dry_run(visit, Said())
@@ -76,12 +84,14 @@ async def start_dry_run(visit: Visit) -> Response:
 
 
 @PAGES.get(_APPLY, for_=Right.FILES_WRITE)
+@or_its_file
 async def ask_to_apply(visit: Visit) -> Response:
     """Show once more what the file would do, before it is applied."""
     return await _show_apply(visit, Said())
 
 
 @PAGES.post(_APPLY, for_=Right.FILES_WRITE)
+@or_its_file
 async def apply(visit: Visit) -> Response:
     """Apply the file, and lead to its page. Pressed again, in this or another window, it leads to the
     same file.

@@ -9,7 +9,7 @@ from frontdesk import codes
 from frontdesk.console import frame
 from frontdesk.console.actors import names_of
 from frontdesk.console.door import Pages
-from frontdesk.console.upload import UPLOAD, Said, draft_of, key_of, overtaken, way_on
+from frontdesk.console.upload import UPLOAD, Said, draft_of, key_of, or_its_file, overtaken, way_on
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
 from frontdesk.errors import Fault, Invalid
@@ -36,6 +36,7 @@ class PlanPage(NamedTuple):
 
 
 @PAGES.get(UPLOAD, for_=Right.FILES_WRITE)
+@or_its_file
 async def go_on(visit: Visit) -> Response:
     """Lead to the step where the upload stands; to its file once it was applied."""
     draft = await visit.app.ask(lambda tx: draft_of(tx, visit))
@@ -43,6 +44,7 @@ async def go_on(visit: Visit) -> Response:
 
 
 @PAGES.get(UPLOAD + "/plan", for_=Right.FILES_WRITE)
+@or_its_file
 async def show_plan(visit: Visit) -> Response:
     """Ask for the plan, and what the file says of the people that it omits."""
     return await _show(visit, Said())

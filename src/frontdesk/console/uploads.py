@@ -3,10 +3,12 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from frontdesk import codes
 from frontdesk.codes import Kind
 from frontdesk.console import frame
 from frontdesk.console.actors import names_of
 from frontdesk.console.door import Pages
+from frontdesk.console.errors import NoRight, SignInNeeded
 from frontdesk.console.file_words import StateWords
 from frontdesk.console.upload import UPLOADS, Said, Step, draft_words, path_of, way_on
 from frontdesk.console.visit import Visit
@@ -25,6 +27,7 @@ from frontdesk.formats.source import (
 from frontdesk.plans import list_plans
 from frontdesk.plans.model import Plan
 from frontdesk.users.model import Right
+from frontdesk.users.sessions import session_of
 from frontdesk.web.multipart import FormWithFile
 from frontdesk.web.problems import PROBLEMS
 from frontdesk.web.response import HttpError, Response
@@ -110,8 +113,8 @@ async def upload(visit: Visit) -> Response:
 
 
 async def _store(visit: Visit, sent: FormWithFile) -> Draft:
-    """Raises Invalid, Malformed, UnsupportedContent, RateLimited, TooManyBytes, HttpError; then nothing
-    stays stored.
+    """Raises Invalid, Malformed, UnsupportedContent, RateLimited, TooManyBytes, HttpError, SignInNeeded,
+    NoRight; then nothing stays stored.
     """
     app = visit.app
     encoding = visit.form.text("encoding") or UTF_8
@@ -129,8 +132,24 @@ async def _store(visit: Visit, sent: FormWithFile) -> Draft:
     draft = await app.write(lambda tx: begin_draft(tx, new, visit.requester))
     content = DraftUpload(app.db, draft)
     content.write(start)
-    # The requester anew at the end: a draft lives from there on.
-    return await store_content(app, content, pieces, lambda: content.finish(visit.requester))
+
+    def finish() -> Draft:
+        _refuse_ended(visit)
+        # The requester anew at the end: a draft lives from there on.
+        return content.finish(visit.requester)
+
+    return await store_content(app, content, pieces, finish)
+
+
+def _refuse_ended(visit: Visit) -> None:
+    """Raises SignInNeeded, NoRight: a file may arrive for hours, and the user be ended or get other
+    roles meanwhile, which end the session. To send is to use it: it does not grow idle.
+    """
+    session = session_of(visit.app.db, visit.secret or "", now=visit.now)
+    if session is None:
+        raise SignInNeeded
+    if not session.user.may(Right.FILES_WRITE, visit.account_id):
+        raise NoRight(Right.FILES_WRITE)
 
 
 async def _read_start(pieces: AsyncIterator[bytes]) -> bytes:
@@ -142,8 +161,14 @@ async def _read_start(pieces: AsyncIterator[bytes]) -> bytes:
 
 
 def _not_stored(error: FrontdeskError) -> Said:
-    rules = [fault.message for fault in error.faults] if isinstance(error, Invalid) else []
-    words = f"The file {rules[0]}." if rules else error.detail
+    words = error.detail
+    if isinstance(error, Invalid):
+        fault = error.faults[0]
+        words = f"The file {fault.message}."
+        if fault.code == codes.faults.EMPTY:
+            words = "The file is empty."
+        elif fault.field == "encoding":
+            words = "Choose an encoding of the list."
     return Said(f"{words} Nothing was stored.", PROBLEMS[error.kind].status)
 
 

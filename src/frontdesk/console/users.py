@@ -5,17 +5,18 @@ The same handlers serve both homes: that of the path's account, else the install
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from frontdesk import access, codes
 from frontdesk.access.model import ApiClient
 from frontdesk.console import frame
-from frontdesk.console.account_parts import Shown, change, chosen, number_in_form, reveal, said
+from frontdesk.console.account_parts import Shown, change, chosen, number_in_form, reveal
 from frontdesk.console.actors import names_of
 from frontdesk.console.door import Pages
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
-from frontdesk.errors import Conflict, Fault, Invalid
+from frontdesk.errors import Fault, Invalid
 from frontdesk.users import directory, links, sessions
 from frontdesk.users.factors import count_recovery_codes
 from frontdesk.users.model import Right, Role, Session, User
@@ -55,11 +56,11 @@ class UserView(NamedTuple):
 @PAGES.get(_OF_INSTALLATION, for_=Right.SYSTEM)
 async def show_users(visit: Visit) -> Response:
     """List the users of the account, or of the installation."""
-    after_id = _after(visit)
+    before_id = visit.number("before")
 
     def read(tx: Tx) -> tuple[list[User], Mapping[str, str]]:
         found = directory.list_home(
-            tx, visit.account_id, after_id=after_id, limit=directory.PAGE + 1
+            tx, visit.account_id, before_id=before_id or directory.LAST, limit=directory.PAGE + 1
         )
         return found, names_of(tx, {each.invited_by for each in found}, visit.reach, visit.user)
 
@@ -72,14 +73,9 @@ async def show_users(visit: Visit) -> Response:
         users=page,
         names=names,
         place=place_of(visit),
-        first=place_of(visit) if after_id else None,
-        next=f"{place_of(visit)}?after={page[-1].id}" if len(found) > len(page) else None,
+        first=place_of(visit) if before_id else None,
+        next=f"{place_of(visit)}?before={page[-1].id}" if len(found) > len(page) else None,
     )
-
-
-def _after(visit: Visit) -> int:
-    text = visit.parameter("after")
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _LONGEST_ID else 0
 
 
 @PAGES.get(_OF_ACCOUNT + "/{user_id}", for_=Right.ACCOUNT_MANAGE)
@@ -95,7 +91,7 @@ async def _user_page(visit: Visit, message: str = "", status: int = 200) -> Resp
     def read(tx: Tx) -> UserView:
         user = directory.get_of_home(tx, visit.account_id, user_id)
         seen = set(directory.clients_seen(tx, user_id))
-        known = access.list_clients(tx, visit.reach) if seen else []
+        known = access.list_live_clients(tx, visit.reach) if seen else []
         return UserView(
             user,
             sessions.list_sessions(tx, user_id, now=visit.now),
@@ -155,12 +151,7 @@ async def make_reset_link(visit: Visit) -> Response:
             f"{place_of(visit)}/{user_id}",
         )
 
-    try:
-        return await reveal(visit, make)
-    except Invalid as error:
-        return await _user_page(visit, said(error), 422)
-    except Conflict as error:
-        return await _user_page(visit, said(error), 409)
+    return await reveal(visit, make, show=partial(_user_page, visit))
 
 
 @PAGES.post(_OF_ACCOUNT + "/{user_id}/factor", for_=Right.ACCOUNT_MANAGE)
@@ -209,9 +200,7 @@ async def _change(visit: Visit, work: Callable[[Tx, int], object]) -> Response:
         directory.get_of_home(tx, visit.account_id, user_id)
         work(tx, user_id)
 
-    async def show(message: str, status: int) -> Response:
-        return await _user_page(visit, message, status)
-
+    show = partial(_user_page, visit)
     return await change(visit, change_user, show=show, after=f"{place_of(visit)}/{user_id}")
 
 

@@ -3,15 +3,15 @@ withdraw. That an e-mail is taken is said to the holder of the link only.
 """
 
 from collections.abc import Mapping
+from functools import partial
 
 from frontdesk.console import frame
-from frontdesk.console.account_parts import Shown, change, number_in_form, reveal, said
+from frontdesk.console.account_parts import Shown, change, number_in_form, reveal
 from frontdesk.console.actors import names_of
 from frontdesk.console.door import Pages
 from frontdesk.console.users import link_text, roles_of, typed_accounts, typed_roles
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
-from frontdesk.errors import Invalid
 from frontdesk.users import links
 from frontdesk.users.model import NewUser, Right, UserInvitation
 from frontdesk.users.once import new_number
@@ -84,10 +84,7 @@ async def invite(visit: Visit) -> Response:
             _place(visit),
         )
 
-    try:
-        return await reveal(visit, make)
-    except Invalid as error:
-        return await _page(visit, said(error), 422)
+    return await reveal(visit, make, show=partial(_page, visit))
 
 
 @PAGES.post(_OF_ACCOUNT + "/withdraw", for_=Right.ACCOUNT_MANAGE)
@@ -100,10 +97,7 @@ async def withdraw(visit: Visit) -> Response:
         links.get_of_home(tx, visit.account_id, invitation_id)
         links.withdraw_invitation(tx, visit.reach, invitation_id, visit.requester)
 
-    async def show(message: str, status: int) -> Response:
-        return await _page(visit, message, status)
-
-    return await change(visit, work, show=show, after=_place(visit))
+    return await change(visit, work, show=partial(_page, visit), after=_place(visit))
 
 
 def _place(visit: Visit) -> str:

@@ -52,7 +52,7 @@ async def show_endpoints(visit: Visit) -> Response:
     return await _list_page(visit)
 
 
-async def _list_page(visit: Visit, *, message: str = "", status: int = 200) -> Response:
+async def _list_page(visit: Visit, message: str = "", status: int = 200) -> Response:
     found = await visit.app.ask(lambda tx: events.list_endpoints(tx, visit.account))
     return frame.show(
         visit,
@@ -80,10 +80,7 @@ async def create_endpoint(visit: Visit) -> Response:
         values = _read(visit, body)
         return _shown(visit, endpoints.create(tx, visit.account, values, visit.requester))
 
-    try:
-        response = await reveal(visit, make)
-    except Invalid as error:
-        return await _list_page(visit, message=said(error), status=422)
+    response = await reveal(visit, make, show=partial(_list_page, visit))
     visit.app.db.announce_work()
     return response
 
@@ -164,10 +161,7 @@ async def rotate_secret(visit: Visit) -> Response:
         endpoint = events.get_endpoint(tx, visit.account, endpoint_id, lock=True)
         return _shown(visit, endpoints.rotate(tx, endpoint, visit.requester))
 
-    try:
-        return await reveal(visit, make)
-    except Invalid as error:
-        return await _endpoint_page(visit, said(error), 422)
+    return await reveal(visit, make, show=partial(_endpoint_page, visit))
 
 
 def _shown(visit: Visit, endpoint: WebhookEndpoint) -> Shown:

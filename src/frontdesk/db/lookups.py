@@ -32,6 +32,7 @@ Parameters = tuple[Any, ...]
 
 POSTGRESQL_LOOKUPS = 4  # at a time; further ones wait for a connection
 REMEMBERED = 64
+ANSWERS_REMEMBERED = 256  # each viewer of the console has a session of its own
 
 # SQLite reads the file inside the event loop. On a disk that stalls, threads do it for a while, and
 # only they are held up.
@@ -56,20 +57,21 @@ class Lookup(Generic[Answer]):
 
 
 class Remembered:
-    """The last value of each of 64 keys, with its input; another input makes a new value.
+    """The last value of each of some keys, with its input; another input makes a new value.
 
     Reads always query the database. Values derived from the rows are computed again only if the
     rows differ.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = REMEMBERED) -> None:
+        self._most = most
         self._made: OrderedDict[Hashable, tuple[object, Any]] = OrderedDict()
 
     def get(self, key: Hashable, source: object, make: Callable[[], Answer]) -> Answer:
         known = self._made.get(key)
         if known is None or known[0] != source:
             known = self._made[key] = (source, make())
-            if len(self._made) > REMEMBERED:
+            if len(self._made) > self._most:
                 self._made.popitem(last=False)
         answer: Answer = known[1]
         return answer
@@ -80,7 +82,7 @@ class PostgresqlLookups:
 
     def __init__(self, db: Database) -> None:
         self._db = PipelineDatabase(db.url, db.outage)
-        self._answers = Remembered()
+        self._answers = Remembered(ANSWERS_REMEMBERED)
         self._free = asyncio.Semaphore(POSTGRESQL_LOOKUPS)
 
     async def ask(self, lookup: Lookup[Answer]) -> Answer:
@@ -107,7 +109,7 @@ class SqliteLookups:
         self._db = db
         self._executor = executor
         self._connection: Any = None
-        self._answers = Remembered()
+        self._answers = Remembered(ANSWERS_REMEMBERED)
         self._opening = threading.Lock()
         self._threads_until = 0.0
 

@@ -50,6 +50,11 @@ def load_tables() -> MetaData:
 # SQLite numbers rows by itself only for a column declared exactly INTEGER.
 Id = BigInteger().with_variant(Integer(), "sqlite")
 
+# For a table whose rows are deleted while something still has their id. SQLite would give the id of the
+# last row to the next one: what was opened in an ended session would be open in a new one, a page in
+# a browser would be of another file, an endpoint would wait for events behind the place of a new one.
+NEVER_REUSED: dict[str, Any] = {"sqlite_autoincrement": True}
+
 # JSON keeps the order of keys, which JSONB would not: metadata is echoed as it was sent.
 Json = JSON(none_as_null=True).with_variant(postgresql.JSON(none_as_null=True), "postgresql")
 

@@ -35,6 +35,11 @@ class SharedValues:
             return None
         return shared.value
 
+    def last(self, key: Hashable) -> Any:
+        """The value however old it is, None without one. Never waits."""
+        shared = self._shared.get(key)
+        return None if shared is None else shared.value
+
     def get(self, key: Hashable, most_age: timedelta, compute: Callable[[], Any]) -> Any:
         """The value if it is recent, else what `compute` gives; the last one while another viewer
         computes it. Raises as `compute` does.

@@ -54,9 +54,7 @@ def open_names(
 
 
 def find_names_opening(tx: Tx, names: FileNames, *, actor: str, now: datetime) -> datetime | None:
-    """Until when the names are open to the user in the session; None if they are covered. A new
-    session of SQLite may have the id of one that ended, so the user counts too.
-    """
+    """Until when the names are open to the user in the session; None if they are covered."""
     opened = store.find_opened_names(tx, *names, counted_times(now, OPEN_TIME))
     if opened is None or opened.actor != actor:
         return None

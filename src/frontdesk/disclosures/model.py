@@ -56,8 +56,8 @@ class DisclosureKind(StrEnum):
 
 
 class Holder(NamedTuple):
-    """Who holds what was opened or found: a user (`user:12`) in a session. Both, because SQLite gives
-    the number of an ended session to the next one, perhaps another user's.
+    """Who holds what was opened, checked or found: a user (`user:12`) in a session. It ends with the
+    session, whose number no other one gets; its rows stay for an hour, because they count.
     """
 
     actor: str

@@ -3,6 +3,7 @@
 import sqlalchemy as sa
 
 from frontdesk.db.schema import (
+    NEVER_REUSED,
     Id,
     Json,
     TransactionNumber,
@@ -37,6 +38,7 @@ events = sa.Table(
     *optional(Id, "endpoint_id"),
     *optional(sa.String(40), "replays"),  # the id of the event that is sent again
     sa.Index("ix_events_account_id_xid_id", "account_id", "xid", "id"),
+    **NEVER_REUSED,
 )
 
 # An endpoint has one place in its account's feed, so its webhooks keep their order, and a delivery
@@ -63,4 +65,5 @@ webhook_endpoints = sa.Table(
     *optional(UtcTime(), "unverified_since"),
     *optional(sa.String(40), "last_error"),
     *required(UtcTime(), "created_at", "updated_at"),
+    **NEVER_REUSED,
 )

@@ -387,7 +387,15 @@ def is_undone(tx: Tx, file_id: int) -> bool:
     """Whether the file was undone, and that undo was not. An undo that waits, runs or is held has
     taken nothing back yet.
     """
-    return len(_undos(tx, file_id, are_done=True)) % 2 == 1
+    return undone_by(tx, file_id) is not None
+
+
+def undone_by(tx: Tx, file_id: int) -> int | None:
+    """The id of the undo by which the file is undone, as `is_undone`. It may have refused rows, all of
+    them too: those people are as they were.
+    """
+    undos = _undos(tx, file_id, are_done=True)
+    return undos[-1] if len(undos) % 2 else None
 
 
 def _undos(tx: Tx, file_id: int, *, are_done: bool = False) -> list[int]:
@@ -443,9 +451,11 @@ def save_mapping(
         rule = f"must be one of the account's {MOST_MAPPINGS} mappings: delete one that is not used"
         raise Invalid([Fault("name", codes.faults.NOT_ALLOWED, rule)])
     is_default = known.get(key.name, False) if default is None else default
-    store.save_mapping(tx, model.StoredMapping(*key, content, is_default, requester.now))
+    is_new = key.name not in known
+    stored = model.StoredMapping(*key, content, is_default, requester.now)
+    store.save_mapping(tx, stored, is_new=is_new)
     audit.record_action(tx, requester, "mapping.saved", key.account_id, name=key.name)
-    return key.name not in known
+    return is_new
 
 
 def delete_mapping(tx: Tx, key: model.MappingName, requester: Requester) -> None:

@@ -29,6 +29,11 @@ class FaultGroup(NamedTuple):
     remedy: Remedy | None
     first: Sequence[ReportLine]
 
+    @property
+    def is_refusal(self) -> bool:
+        """Whether rows were refused; else they were taken, or tell of a person whom the file omits."""
+        return any(line.outcome in (model.REFUSED, model.KEPT) for line in self.first)
+
 
 def group_faults(
     tx: Tx, file: model.EligibilityFile, *, first: int = FIRST_LINES

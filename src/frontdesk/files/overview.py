@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from frontdesk.db import Tx
 from frontdesk.files import store
-from frontdesk.files.actions import find_files, get_file, is_undone
+from frontdesk.files.actions import find_files, get_file, undone_by
 from frontdesk.files.model import EligibilityFile, FileFilter, FileKey, FileState
 from frontdesk.formats.model import FileMode
 from frontdesk.reach import Reach
@@ -111,9 +111,16 @@ def read_page(
     return _page(read, before_id)
 
 
-def which_are_undone(tx: Tx, file_ids: Collection[int]) -> set[int]:
-    """Those of the files whose changes have been taken back."""
-    return {file_id for file_id in store.with_undos(tx, file_ids) if is_undone(tx, file_id)}
+def find_undos(tx: Tx, files: Collection[EligibilityFile]) -> dict[int, EligibilityFile]:
+    """The undos by which files are undone, by the id of the file."""
+    asked_for = store.with_undos(tx, [file.id for file in files])
+    found = {file.id: _undone_by(tx, file) for file in files if file.id in asked_for}
+    return {file_id: undo for file_id, undo in found.items() if undo is not None}
+
+
+def _undone_by(tx: Tx, file: EligibilityFile) -> EligibilityFile | None:
+    undo_id = undone_by(tx, file.id)
+    return None if undo_id is None else get_file(tx, FileKey(undo_id, Reach.of(file.account_id)))
 
 
 def _page(
@@ -126,15 +133,15 @@ def _page(
 
 class FileView(NamedTuple):
     """A file and the files about it: the one that it undoes, its own newest undo that neither
-    failed nor was cancelled, and the plan's last applied file before it. `is_undone`: what the file
-    did has been taken back.
+    failed nor was cancelled, and the plan's last applied file before it. `undone_by` is the undo that
+    has ended and by which the file is undone.
     """
 
     file: EligibilityFile
     undone: EligibilityFile | None
     undo: EligibilityFile | None
     previous: EligibilityFile | None
-    is_undone: bool
+    undone_by: EligibilityFile | None
 
     @property
     def version(self) -> str:
@@ -156,7 +163,7 @@ def read_view(tx: Tx, key: FileKey, *, lock: bool = False) -> FileView:
     undone = None if file.undoes_id is None else get_file(tx, FileKey(file.undoes_id, key.reach))
     undo = None if undo_id is None else get_file(tx, FileKey(undo_id, key.reach))
     previous = None if undone else _applied_before(tx, file)
-    return FileView(file, undone, undo, previous, undo is not None and is_undone(tx, file.id))
+    return FileView(file, undone, undo, previous, _undone_by(tx, file) if undo else None)
 
 
 def _applied_before(tx: Tx, file: EligibilityFile) -> EligibilityFile | None:

@@ -6,7 +6,18 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from frontdesk.db.schema import Id, IsoDate, Json, UtcTime, key, metadata, optional, required, words
+from frontdesk.db.schema import (
+    NEVER_REUSED,
+    Id,
+    IsoDate,
+    Json,
+    UtcTime,
+    key,
+    metadata,
+    optional,
+    required,
+    words,
+)
 from frontdesk.files.model import DraftState, FileState, FileStep
 from frontdesk.formats.model import FileMode, Format
 
@@ -15,10 +26,6 @@ def _where(condition: str) -> dict[str, Any]:
     """For the rows of an index that is partial."""
     return {"sqlite_where": sa.text(condition), "postgresql_where": sa.text(condition)}
 
-
-# SQLite would give the id of a deleted row, such as that of an upload that broke off, to the next one.
-# A page in a browser, a log line or a draft's file would then be of another file.
-_NEVER_REUSED: dict[str, Any] = {"sqlite_autoincrement": True}
 
 eligibility_files = sa.Table(
     "eligibility_files",
@@ -74,7 +81,7 @@ eligibility_files = sa.Table(
     sa.Index(
         "uq_eligibility_files_account_id", "account_id", unique=True, **_where("state = 'running'")
     ),
-    **_NEVER_REUSED,
+    **NEVER_REUSED,
 )
 
 # The mappings of accounts by name. The default is for files that come without a mapping.
@@ -130,7 +137,7 @@ file_drafts = sa.Table(
     sa.Index("ix_file_drafts_account_id_id", "account_id", "id"),
     sa.Index("ix_file_drafts_changed_at", "changed_at"),
     sa.Index("ix_file_drafts_state_id", "state", "id"),
-    **_NEVER_REUSED,
+    **NEVER_REUSED,
 )
 
 draft_parts = sa.Table(

@@ -2,7 +2,7 @@
 
 from sqlalchemy import LargeBinary, String, Table
 
-from frontdesk.db.schema import Id, UtcTime, key, metadata, required
+from frontdesk.db.schema import NEVER_REUSED, Id, UtcTime, key, metadata, required
 
 caught_messages = Table(
     "caught_messages",
@@ -13,4 +13,5 @@ caught_messages = Table(
     *required(String(10), "outcome"),
     *required(LargeBinary(), "content"),
     *required(UtcTime(), "caught_at"),
+    **NEVER_REUSED,
 )

@@ -75,7 +75,10 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
         time=["created_at", "expires_at"],
     ),
     "password_resets": _columns(
-        id=["user_id"], proof=["secret_hash"], time=["created_at", "expires_at"]
+        id=["user_id"],
+        reference=["made_by"],
+        proof=["secret_hash"],
+        time=["created_at", "expires_at"],
     ),
     "recovery_codes": _columns(id=["user_id"], proof=["code_hash"]),
     "sign_in_attempts": _columns(

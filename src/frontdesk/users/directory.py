@@ -6,17 +6,20 @@ from datetime import datetime
 from frontdesk import codes
 from frontdesk.access.accounts import get_client
 from frontdesk.audit import Requester
+from frontdesk.audit.actors import user_id_of
 from frontdesk.clock import find_time_zone
 from frontdesk.db import Tx
+from frontdesk.db.sets import lock_name
 from frontdesk.errors import Conflict, Fault, Invalid, NotFound
 from frontdesk.reach import EVERY, Reach
 from frontdesk.users import factors, store
-from frontdesk.users.model import EndedUser, Right, Role, User, UserState
+from frontdesk.users.model import EndedUser, NoLongerManager, Right, Role, User, UserState
 from frontdesk.users.names import read_name
 from frontdesk.users.roles import check_roles
 from frontdesk.users.trail import record, record_own
 
 PAGE = 50
+LAST = 2**62  # an id after those of all users
 MOST_HERE = 2000  # users of an account, and of the installation
 # Who looks after the users of a home: nobody gives up the own role of these.
 _MANAGERS = (Role.ADMIN, Role.OPERATOR)
@@ -37,25 +40,23 @@ def list_users(tx: Tx, reach: Reach, *, with_ended: bool = False) -> list[User]:
     return store.list_users(tx, reach, with_ended=with_ended)
 
 
-def list_home_users(tx: Tx, reach: Reach) -> list[User]:
-    """The users of the account within reach, ended ones too; with EVERY those of the installation
-    only.
-    """
-    return store.list_home_users(tx, reach)
-
-
 def count_by_account(tx: Tx, account_ids: Collection[int], *, most: int) -> dict[int, int]:
     """How many users of each account have not ended, `most` at most."""
     return store.count_by_account(tx, account_ids, most=most)
 
 
 def list_home(
-    tx: Tx, account_id: int | None, *, after_id: int = 0, limit: int = PAGE
+    tx: Tx,
+    account_id: int | None,
+    *,
+    with_ended: bool = False,
+    before_id: int = LAST,
+    limit: int = PAGE,
 ) -> list[User]:
-    """A page of the users of one home who have not ended, by id: those of the account, or with None
-    those of the installation.
+    """A page of the users of one home, the newest first: those of the account, or with None those of
+    the installation.
     """
-    return store.list_home(tx, account_id, after_id=after_id, limit=limit)
+    return store.list_home(tx, account_id, with_ended=with_ended, before_id=before_id, limit=limit)
 
 
 def list_here_since(tx: Tx, account_id: int, since: datetime) -> list[User]:
@@ -95,11 +96,14 @@ def change_roles(
     *,
     named_accounts: Collection[int] | None = None,
 ) -> User:
-    """Give the user exactly these roles; one that stays keeps its time. The user's sessions end.
-    Raises NotFound; Invalid for roles that don't fit; Conflict (`own_user`) for one's own role admin
-    or operator: so whoever takes these roles away keeps one.
+    """Give the user exactly these roles; one that stays keeps its time. The user's sessions end, and so
+    do links for others of a user who manages users no more.
+
+    Raises NotFound; Invalid for roles that don't fit; Conflict (`own_user`) for one's own role admin or
+    operator, and NoLongerManager: so whoever takes these roles away keeps one.
     """
     user = _locked(tx, reach, user_id)
+    _refuse_former_manager(tx, user, requester)
     if any(role in user.roles and role not in roles for role in _MANAGERS):
         refuse_own(user, requester, "Another user has to take this role from you.")
     check_roles(tx, user.account_id, roles, named_accounts)
@@ -107,6 +111,8 @@ def change_roles(
     named = None if named_accounts is None else sorted(named_accounts)
     store.change_user(tx, user_id, roles=store.role_times(times), named_accounts=named)
     store.delete_sessions(tx, user_id)
+    if not any(role in roles for role in _MANAGERS):
+        store.delete_links_by(tx, user.actor)
     detail: dict[str, object] = {"roles": sorted(roles), "before": sorted(user.roles)}
     if named is not None:
         detail["accounts"] = named
@@ -115,14 +121,16 @@ def change_roles(
 
 
 def end_user(tx: Tx, reach: Reach, user_id: int, requester: Requester) -> EndedUser:
-    """End a user for good, with sessions, links and browsers. Tells the clients whose secret the
-    user has seen. Raises NotFound, Conflict (`own_user`).
+    """End a user for good, with sessions, browsers and links, also those for others. Tells the clients
+    whose secret the user has seen. Raises NotFound, Conflict (`own_user`), NoLongerManager.
     """
     user = _locked(tx, reach, user_id)
+    _refuse_former_manager(tx, user, requester)
     refuse_own(user, requester, "Another user has to end you.")
     changes = dict.fromkeys(("password_hash", "factor_salt", "offered_salt", "factor_step"))
     store.change_user(tx, user_id, state=UserState.ENDED, ended_at=requester.now, **changes)
     store.forget_user(tx, user_id)
+    store.delete_links_by(tx, user.actor)
     seen = clients_seen(tx, user_id)
     record(tx, requester, "user.ended", user, client_ids=list(seen))
     return EndedUser(get_user(tx, reach, user_id), seen)
@@ -189,6 +197,20 @@ def refuse_own(user: User, requester: Requester, remedy: str) -> None:
     """Raises Conflict (`own_user`) if the requester is the user."""
     if requester.actor == user.actor:
         raise Conflict(remedy, code=codes.operators.OWN_USER)
+
+
+def _refuse_former_manager(tx: Tx, user: User, requester: Requester) -> None:
+    """Raises NoLongerManager if the requester is a user who manages no users any more. The door has
+    looked at the session before this transaction, and two admins could end each other at once.
+    """
+    user_id = user_id_of(requester.actor)
+    if user_id is None:
+        return
+    lock_name(tx, f"managers of users of {user.account_id}")
+    found = store.find_credentials(tx, user_id)
+    is_there = found is not None and found.user.state is not UserState.ENDED
+    if found is None or not is_there or not any(role in found.user.roles for role in _MANAGERS):
+        raise NoLongerManager
 
 
 def _locked(tx: Tx, reach: Reach, user_id: int) -> User:

@@ -180,8 +180,9 @@ def make_reset_link(tx: Tx, reach: Reach, user_id: int, requester: Requester) ->
     secret = new_secret()
     until = requester.now + RESET_TIME
     store.lock_user(tx, user_id)
+    times = requester.now, until
     store.replace_reset(
-        tx, user_id, secret_hash=digest(secret), created_at=requester.now, expires_at=until
+        tx, user_id, secret_hash=digest(secret), made_by=requester.actor, times=times
     )
     record(tx, requester, "user.reset_link_made", user)
     return UserLink(secret, until)

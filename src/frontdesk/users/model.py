@@ -199,6 +199,13 @@ class NotFresh(FrontdeskError, kind=Kind.FORBIDDEN, code=codes.operators.NOT_FRE
         super().__init__("Give the second factor again: the last one is older than 10 minutes.")
 
 
+class NoLongerManager(FrontdeskError, kind=Kind.FORBIDDEN):
+    """The user has just lost the role that looks after users, or has been ended."""
+
+    def __init__(self) -> None:
+        super().__init__("Another user has just taken your role from you. Nothing was changed.")
+
+
 class SignInStep(StrEnum):
     """What a browser has to give after the password."""
 

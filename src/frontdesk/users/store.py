@@ -204,18 +204,16 @@ def list_users(tx: Tx, reach: Reach, *, with_ended: bool) -> list[User]:
     return [_credentials(row).user for row in tx.execute(query).mappings()]
 
 
-def list_home_users(tx: Tx, reach: Reach) -> list[User]:
-    """The users of the account within reach, with EVERY those of the installation; by e-mail."""
-    query = _CREDENTIALS.where(_u.account_id == reach.account_id).order_by(_u.email, _u.id)
-    return [_credentials(row).user for row in tx.execute(query).mappings()]
-
-
-def list_home(tx: Tx, account_id: int | None, *, after_id: int, limit: int) -> list[User]:
-    """The users of one home who have not ended, by id: those of the account, or with None those of
-    the installation.
+def list_home(
+    tx: Tx, account_id: int | None, *, with_ended: bool, before_id: int, limit: int
+) -> list[User]:
+    """The users of one home before an id, the newest first: those of the account, or with None those
+    of the installation.
     """
-    mine = (_u.account_id == account_id) & (_u.id > after_id)
-    query = _CREDENTIALS.where(mine, _IS_ACTIVE).order_by(_u.id).limit(limit)
+    query = _CREDENTIALS.where((_u.account_id == account_id) & (_u.id < before_id))
+    if not with_ended:
+        query = query.where(_IS_ACTIVE)
+    query = query.order_by(_u.id.desc()).limit(limit)
     return [_credentials(row).user for row in tx.execute(query).mappings()]
 
 
@@ -350,12 +348,20 @@ def delete_invitation(tx: Tx, invitation_id: int) -> bool:
 
 
 def replace_reset(
-    tx: Tx, user_id: int, *, secret_hash: bytes, created_at: datetime, expires_at: datetime
+    tx: Tx, user_id: int, *, secret_hash: bytes, made_by: str, times: tuple[datetime, datetime]
 ) -> None:
+    """`times`: from when and until when it can be used."""
     tx.execute(delete(password_resets).where(password_resets.c.user_id == user_id))
-    row = {"user_id": user_id, "secret_hash": secret_hash}
-    times = {"created_at": created_at, "expires_at": expires_at}
-    tx.execute(insert(password_resets).values(row | times))
+    created_at, expires_at = times
+    row = {"user_id": user_id, "secret_hash": secret_hash, "made_by": made_by}
+    row |= {"created_at": created_at, "expires_at": expires_at}
+    tx.execute(insert(password_resets).values(row))
+
+
+def delete_links_by(tx: Tx, actor: str) -> None:
+    """Delete the invitations and the resets that the user has made for others."""
+    tx.execute(delete(user_invitations).where(user_invitations.c.invited_by == actor))
+    tx.execute(delete(password_resets).where(password_resets.c.made_by == actor))
 
 
 def find_reset(tx: Tx, secret_hash: bytes, now: datetime) -> int | None:

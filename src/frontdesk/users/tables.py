@@ -4,7 +4,17 @@ stored as hashes only.
 
 from sqlalchemy import Boolean, Index, Integer, LargeBinary, String, Table, text
 
-from frontdesk.db.schema import Id, Json, UtcTime, key, metadata, optional, required, words
+from frontdesk.db.schema import (
+    NEVER_REUSED,
+    Id,
+    Json,
+    UtcTime,
+    key,
+    metadata,
+    optional,
+    required,
+    words,
+)
 from frontdesk.users.model import NAME_LENGTH, UserState
 
 EMAIL_LENGTH = 254
@@ -39,6 +49,7 @@ users = Table(
         sqlite_where=text(_IS_ACTIVE),
         postgresql_where=text(_IS_ACTIVE),
     ),
+    **NEVER_REUSED,
 )
 
 user_invitations = Table(
@@ -53,6 +64,8 @@ user_invitations = Table(
     *required(String(64), "invited_by"),
     *required(UtcTime(), "created_at", "expires_at"),
     Index("ix_user_invitations_expires_at", "expires_at"),
+    Index("ix_user_invitations_invited_by", "invited_by"),
+    **NEVER_REUSED,
 )
 
 # One for each user at most: a newer link ends the older.
@@ -61,8 +74,10 @@ password_resets = Table(
     metadata,
     *key(Id, "user_id", to="users.id"),
     *required(LargeBinary(32), "secret_hash", unique=True),
+    *required(String(64), "made_by"),
     *required(UtcTime(), "created_at", "expires_at"),
     Index("ix_password_resets_expires_at", "expires_at"),
+    Index("ix_password_resets_made_by", "made_by"),
 )
 
 recovery_codes = Table(
@@ -94,6 +109,7 @@ sessions = Table(
     *optional(UtcTime(), "factor_at"),
     Index("ix_sessions_ends_at", "ends_at"),
     Index("ix_sessions_user_id_id", "user_id", "id"),
+    **NEVER_REUSED,
 )
 
 # Browsers that have signed the user in before. One browser has one secret for all its users.

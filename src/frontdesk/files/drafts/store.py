@@ -57,11 +57,13 @@ def content_part(tx: Tx, draft_id: int, number: int) -> bytes | None:
 
 
 def count_drafts(tx: Tx, account_id: int) -> tuple[int, int]:
-    """How many drafts the account has, and their bytes."""
+    """How many drafts the account has that somebody can go on with or discard, and their bytes. One
+    that was applied counts as its file.
+    """
     size = sa.func.coalesce(sa.func.sum(_d.size_bytes), 0)
-    count, size_bytes = tx.execute(
-        sa.select(sa.func.count(), size).where(_d.account_id == account_id)
-    ).one()
+    is_over = _d.state.in_((DraftState.APPLIED, DraftState.DISCARDED))
+    mine = (_d.account_id == account_id) & ~is_over
+    count, size_bytes = tx.execute(sa.select(sa.func.count(), size).where(mine)).one()
     return int(count), int(size_bytes)
 
 
@@ -85,6 +87,14 @@ def drafts_to_delete(tx: Tx, before: datetime) -> Sequence[int]:
         files.draft_id.in_(sorted(candidates)), files.state.in_(_UNFINISHED)
     )
     return sorted(candidates - {*tx.execute(read).scalars()})
+
+
+def applied_file(tx: Tx, draft_id: int, account_id: int) -> int | None:
+    """The file as which the draft was applied, also if the draft is deleted; None without one."""
+    files = eligibility_files.c
+    mine = (files.draft_id == draft_id) & (files.account_id == account_id)
+    query = sa.select(files.id).where(mine, ~files.dry_run).order_by(files.id.desc()).limit(1)
+    return tx.execute(query).scalar()
 
 
 def delete_some_of_draft(tx: Tx, draft_id: int) -> bool:

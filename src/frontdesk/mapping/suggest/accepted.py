@@ -9,15 +9,16 @@ from typing import Any
 from frontdesk import codes
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.errors import Fault, Invalid
-from frontdesk.mapping.parser import OPEN
-from frontdesk.mapping.suggest.columns import DAY_FIRST, MONTH_FIRST
+from frontdesk.mapping.parser import MOST_FORMATS, OPEN
+from frontdesk.mapping.suggest.columns import DAY_FIRST, MONTH_FIRST, is_short, pivot_of
+from frontdesk.mapping.suggest.date_shapes import formats_of
 from frontdesk.mapping.values import field_named, fold_name
 
 _OTHER_ORDER = {
     **dict(zip(MONTH_FIRST, DAY_FIRST, strict=True)),
     **dict(zip(DAY_FIRST, MONTH_FIRST, strict=True)),
 }
-_DATES = ("dob", "effective_date", "expiry_date")
+DATES = ("dob", "effective_date", "expiry_date")
 _OF_DATES = ("dates", "pivot", "open")
 _OF_ROWS = ("end", "skip")
 
@@ -29,30 +30,36 @@ def accept(
     *,
     columns: Mapping[str, str | None],
     answers: Mapping[str, int],
+    year: int,
     day_first: Mapping[str, bool] | None = None,
     base: Mapping[str, Any] | None = None,
 ) -> Json:
     """The mapping with a person's choices: by column its field (None: it is not used), by column of a
-    question the number of the choice, from 0, and by column of dates whether the day stands first.
-    They change `base`, the suggested mapping if there is none yet.
+    question the number of the choice, from 0, and by column of dates in `columns` whether the day
+    stands first. They change `base`, the suggested mapping if there is none yet.
 
-    A column that stays with its field keeps its rule. One with another field is read plainly; of a
-    date the formats are kept. Raises Invalid for a column or a choice that the suggestion does not
-    have, and for a field that two columns are given; the fields and the questions that are still
-    open are checked by `parse_mapping`.
+    A column that stays with its field keeps its rule. One with another field is read plainly; a date
+    by the formats of before or of the file's other dates, and those that its values look like, whose
+    two-digit years are told by the current `year`. Raises Invalid for a column or a choice that the
+    suggestion does not have, and for a field that two columns are given; the fields and the questions
+    that are still open are checked by `parse_mapping`.
     """
     mapping = deepcopy(dict(suggestion["mapping"] if base is None else base))
-    known = {each["column"] for each in suggestion["columns"]}
-    if unknown := columns.keys() - known:
+    shapes = {each["column"]: each["samples"] for each in suggestion["columns"]}
+    if unknown := columns.keys() - shapes.keys():
         _refuse("columns", f"names columns that the file does not have: {len(unknown)}")
     _refuse_double_claims(mapping, columns)
+    orders = day_first or {}
     for column, field in columns.items():
         present = fields_of(mapping, column)
         is_unchanged = field in present or (field is None and not present)
-        if not is_unchanged:
-            _read_plainly(mapping, column, field)
-    for column, is_day_first in (day_first or {}).items():
-        _set_order(mapping, column, is_day_first=is_day_first)
+        rules = mapping.get("fields", {})
+        lacks_order = column in orders and field in DATES and field not in rules
+        if lacks_order or not is_unchanged:
+            of_dates = _formats_for(rules, field, formats_of(shapes[column]), year)
+            _read_plainly(mapping, column, field, of_dates)
+        if column in orders:
+            _set_order(mapping, column, is_day_first=orders[column])
     questions = {each["column"]: each["choices"] for each in suggestion["questions"]}
     for column, number in answers.items():
         choices = questions.get(column, ())
@@ -85,6 +92,12 @@ def reads_day_first(mapping: Mapping[str, Any], column: str) -> bool | None:
             if name in _OTHER_ORDER:
                 return name in DAY_FIRST
     return None
+
+
+def any_day_first(mapping: Mapping[str, Any]) -> bool:
+    """Whether dates of some column are read with the day first."""
+    rules = mapping.get("fields", {}).values()
+    return any(name in DAY_FIRST for rule in rules for name in _words(rule.get("dates", [])))
 
 
 def answer_of(mapping: Mapping[str, Any], question: Mapping[str, Any]) -> int | None:
@@ -135,11 +148,12 @@ def _is_joined(mapping: Mapping[str, Any], field: str, column: str) -> bool:
     return rule is not None and _reads(rule, fold_name(column))
 
 
-def _read_plainly(mapping: Json, column: str, field: str | None) -> None:
-    """The column has the field, and no other column has it any more."""
+def _read_plainly(mapping: Json, column: str, field: str | None, of_dates: Json) -> None:
+    """The column has the field, and no other column has it any more. `of_dates` are the parts of a
+    date's rule.
+    """
     folded = fold_name(column)
     rules: dict[str, Json] = mapping.get("fields", {})
-    of_dates = _formats_for(rules, field)
     left = {}
     for name, rule in rules.items():
         if name == field:
@@ -159,11 +173,29 @@ def _read_plainly(mapping: Json, column: str, field: str | None) -> None:
     mapping["columns"] = columns
 
 
-def _formats_for(rules: Mapping[str, Json], field: str | None) -> Json:
-    """How a date is read that moves to another column: as before, else as the file's other dates."""
-    if field not in _DATES:
+def _formats_for(
+    rules: Mapping[str, Json], field: str | None, likely: Sequence[str], year: int
+) -> Json:
+    """How a date is read that moves to another column: as before, else as the file's other dates, and
+    by the formats that its values look like.
+    """
+    if field not in DATES:
         return {}
-    for name in (field, *_DATES):
+    parts = _formats_before(rules, field)
+    before = _words(parts.get("dates", []))
+    is_day_first = not set(before).isdisjoint(DAY_FIRST)
+    more = [_OTHER_ORDER.get(name, name) if is_day_first else name for name in likely]
+    more = [name for name in more if name not in before and _OTHER_ORDER.get(name) not in before]
+    if not (before or more):
+        return {}
+    dates = [*before, *more][:MOST_FORMATS]
+    if any(is_short(name) for name in dates):
+        parts = {"pivot": pivot_of(field, year)} | parts
+    return parts | {"dates": dates if more else parts["dates"]}
+
+
+def _formats_before(rules: Mapping[str, Json], field: str) -> Json:
+    for name in (field, *DATES):
         rule = rules.get(name, {})
         if "dates" in rule:
             taken = _OF_DATES if name == field else _OF_DATES[:2]

@@ -280,10 +280,10 @@ def _date_rule(cells: Sequence[str], target: str, formats: Sequence[str], year: 
     rule = Rule()
     no_ends = {word for word in map(str.casefold, cells) if is_end and _NO_DATE.fullmatch(word)}
     dated = [cell for cell in cells if cell.casefold() not in no_ends]
-    pivot = year % 100 if target == "dob" else _LATEST_PIVOT if is_end else (year + 10) % 100
+    pivot = pivot_of(target, year)
     if formats and not (dated and all(map(_ISO.match, dated))):
         rule["dates"] = formats
-        if any("YYYY" not in name and name != values.EXCEL_SERIAL for name in formats):
+        if any(map(is_short, formats)):
             rule["pivot"] = pivot
     if no_ends:
         rule["values"] = dict.fromkeys(sorted(no_ends))
@@ -292,6 +292,18 @@ def _date_rule(cells: Sequence[str], target: str, formats: Sequence[str], year: 
     if is_open := [day for day in _OPEN_DATES if day in days]:
         rule["open"] = is_open
     return rule
+
+
+def pivot_of(target: str, year: int) -> int:
+    """The last two-digit year of the field that means 20YY: of a birth date the current one."""
+    if target == "expiry_date":
+        return _LATEST_PIVOT
+    return year % 100 if target == "dob" else (year + 10) % 100
+
+
+def is_short(name: str) -> bool:
+    """Whether dates of the format have years of two digits."""
+    return "YYYY" not in name and name != values.EXCEL_SERIAL
 
 
 def _add_names(draft: MappingDraft, found: ReadField) -> None:

@@ -19,6 +19,10 @@ from frontdesk.mapping.values import fold_name
 SAMPLE_ROWS = 1000
 MOST_COLUMNS = 200
 SAMPLE_LETTERS = 8 * 1024 * 1024  # 1,000 lines of the longest kind would have 64 MiB
+OF_JSON = (
+    "A mapping is suggested for tables and 834s. Of JSON, name the keys in `columns` of a mapping of "
+    "your own."
+)
 _SHOWN = 5
 _LONGEST_SHOWN = 24
 # Cells of a first row that can't be names of columns: the file has no header, and they are a
@@ -80,11 +84,7 @@ def read_sample(
     columns.
     """
     if source is not None and found is not Format.CSV:
-        rule = (
-            "A mapping is suggested for tables and 834s. Of JSON, name the keys in `columns` of a "
-            "mapping of your own."
-        )
-        raise Unreadable(codes.files.NO_HEADER, rule)
+        raise Unreadable(codes.files.NO_HEADER, OF_JSON)
     table = read_sheet(content, _rank, sheet) if source is None else read_csv(source, _rank)
     names = [*table.names]
     if len(names) > MOST_COLUMNS:

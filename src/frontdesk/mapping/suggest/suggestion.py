@@ -36,6 +36,16 @@ _OTHER = re.compile(
     r"accident|critical|hospital|legal|pet"
     r"|eap|cancer|rx|drug|pharmacy|hearing|401k|retirement|commuter|voluntary|wellness|identity theft)\b"
 )
+# Words beside these in the name of a coverage. Any other may be a value of a member, which no suggestion
+# shows.
+_COVERAGE_WORDS = (
+    "plan insurance ins coverage benefit benefits care group policy rider option term short long basic "
+    "base low high plus core standard enhanced premium buy up voluntary optional supplemental limited "
+    "purpose flexible spending savings account reimbursement arrangement employee employer paid only "
+    "and or of the ppo hmo dhmo dppo epo hdhp aetna anthem bcbs cigna delta eyemed humana metlife uhc "
+    "unum vsp child children spouse dependent family"
+)
+_OF_COVERAGE = frozenset(_COVERAGE_WORDS.split())
 _YES = {"y", "yes", "true", "1"}
 _NO = {"n", "no", "false", "0"}
 # in the name of a column of yes and no: yes means ended
@@ -62,6 +72,7 @@ _UNRELATED = (
     "Says that the column says nothing about access. Every row is a member with access until its "
     "expiry_date."
 )
+REPEATED = "Another column has this name."
 _USUAL_ENDS = ["deceased", "inactive", "terminated"]  # where the sample has none, a later file may
 _MOST_WORDS = 50
 _MOST_QUESTIONS = 10
@@ -109,8 +120,8 @@ def suggest_mapping(
 
 def _other_lines(sample: Sample) -> tuple[dict[str, Any], Sample] | None:
     """A rule that leaves out the rows of other coverages than the medical one, and the sample
-    without them; None if the file has no such rows. Every word of the column must be known: another
-    one may be medical.
+    without them; None if the file has no such rows. Every cell of the column must have a known word:
+    another one may be medical. Those that are left out have known words alone: the rule shows them.
     """
     for position, name in enumerate(sample.names):
         is_such = sample.can_be_mapped(position) and names.COVERAGE_LINE in meanings(name)
@@ -118,7 +129,9 @@ def _other_lines(sample: Sample) -> tuple[dict[str, Any], Sample] | None:
         plain = {word: " ".join(re.findall("[a-z0-9]+", word)) for word in words}
         medical = {word for word in words if _MEDICAL.search(plain[word])}
         others = {word for word in words - medical if _OTHER.search(plain[word])}
-        if medical and others and words == medical | others and len(others) <= _MOST_WORDS:
+        are_shown = all(_is_coverage_alone(plain[word]) for word in others)
+        is_known = words == medical | others and len(others) <= _MOST_WORDS
+        if medical and others and is_known and are_shown:
             kept = [
                 (place, row)
                 for place, row in zip(sample.places, sample.rows, strict=True)
@@ -129,6 +142,12 @@ def _other_lines(sample: Sample) -> tuple[dict[str, Any], Sample] | None:
             rule = {"column": sample.apart[position], "equals": sorted(others)}
             return rule, replace(sample, rows=rows, places=places)
     return None
+
+
+def _is_coverage_alone(plain: str) -> bool:
+    """Whether the words of a cell are those of other coverages, and of no member."""
+    left = _OTHER.sub(" ", plain).split()
+    return _OF_COVERAGE.issuperset(left)
 
 
 def _totals(draft: MappingDraft) -> list[dict[str, Any]]:
@@ -217,7 +236,7 @@ def _status_question(name: str, words: Mapping[str, int]) -> dict[str, Any]:
     ended = sorted(word for word, tokens in shown.items() if tokens & (names.ENDED_WORDS | bad))[
         :_MOST_WORDS
     ]
-    unsure = _listed(word for word in shown.keys() - {*ended} if shown[word] & names.UNSURE_WORDS)
+    unsure = [word for word in shown.keys() - {*ended} if shown[word] & names.UNSURE_WORDS]
     if not ended:
         ended = sorted(bad) if words and words.keys() <= _YES | _NO else _USUAL_ENDS
     question = (
@@ -225,7 +244,7 @@ def _status_question(name: str, words: Mapping[str, int]) -> dict[str, Any]:
         "member with access."
     )
     if unsure:
-        question += f" Whether rows with {unsure} have access is for you to say."
+        question += f" Whether rows with {_listed(unsure)} have access is for you to say."
     if others := len(words) - len(shown):
         question += f" {others} of its {len(words)} words are not known here: look at them too."
     times = sum(words.get(word, 0) for word in ended)
@@ -234,10 +253,12 @@ def _status_question(name: str, words: Mapping[str, int]) -> dict[str, Any]:
         "at), on the row's expiry_date, else on the day of the file. Rows with any other word "
         "are members with access."
     )
-    choices = [
-        {"does": ends, "mapping": {"end": [{"column": name, "equals": ended}]}},
-        {"does": _UNRELATED, "mapping": {"questions": {name: UNRELATED}}},
-    ]
+    choices = [{"does": ends, "mapping": {"end": [{"column": name, "equals": ended}]}}]
+    if unsure:
+        both = sorted({*ended, *unsure})[:_MOST_WORDS]
+        does = f"Ends those with {_listed(unsure)} as well."
+        choices.append({"does": does, "mapping": {"end": [{"column": name, "equals": both}]}})
+    choices.append({"does": _UNRELATED, "mapping": {"questions": {name: UNRELATED}}})
     return {"column": name, "question": question, "choices": choices}
 
 
@@ -276,9 +297,7 @@ def _note_on_repeated(sample: Sample, at: int) -> str | None:
     if not (sample.is_repeated(at) and sample.can_be_mapped(at) and meanings(sample.names[at])):
         return None
     example = json.dumps({"columns": {sample.apart[at]: "…"}}, ensure_ascii=False)
-    return (
-        f"Another column has this name. If this one holds a field of its own, name that: {example}."
-    )
+    return f"{REPEATED} If this one holds a field of its own, name that: {example}."
 
 
 def _columns(draft: MappingDraft) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, insert, select, true, update
+from sqlalchemy import ColumnElement, Select, bindparam, insert, select, true, update
 
 from frontdesk.db import Tx
 from frontdesk.db.sets import SameKey, as_json, by_key
@@ -106,10 +106,11 @@ def list_outcomes(
     second. At most the latest MAX_OUTCOMES waits are read.
     """
     columns = encounters.c
-    query = _outcomes(since, reach)
+    query = _OUTCOMES if reach.account_id is None else _OUTCOMES_OF_ACCOUNT
     if ended is not None:
         query = query.where(columns.started_at > ended[0], columns.started_at <= ended[1])
-    first = {row.id: row for row in tx.execute(query)}  # the earliest comes last
+    values = {"since": since, "account_id": reach.account_id}
+    first = {row.id: row for row in tx.execute(query, values)}  # the earliest comes last
     return [
         WaitOutcome(
             row.plan_id,
@@ -167,8 +168,8 @@ def list_waits(
     return [(row.joined_at, row.started_at) for row in rows]
 
 
-def _outcomes(since: datetime, reach: Reach) -> Select[Any]:
-    """Visits that patients joined since then, each with the estimate that was shown."""
+def _outcomes(of_account: ColumnElement[bool]) -> Select[Any]:
+    """Visits that patients joined since then, each with the estimate that was shown; of such plans."""
     columns = encounters.c
     log = estimate_log.c
     in_force = estimate_log.alias("shown").c
@@ -182,8 +183,6 @@ def _outcomes(since: datetime, reach: Reach) -> Select[Any]:
     )
     # By group: with a second index of plan_id, old statistics decided which of the two a look-up of
     # past visits used.
-    account_id = reach.account_id
-    of_account = true() if account_id is None else plans.c.account_id == account_id
     groups = (
         select(plans.c.provider_group_id.label("id")).where(of_account).distinct().cte("groups")
     )
@@ -201,10 +200,15 @@ def _outcomes(since: datetime, reach: Reach) -> Select[Any]:
         .where(
             columns.state.in_((EncounterState.IN_VISIT, EncounterState.ENDED)),
             columns.started_at.is_not(None),
-            columns.joined_at >= since,
+            columns.joined_at >= bindparam("since"),
             log.expires_at > columns.joined_at,
             of_account,
         )
         .order_by(columns.joined_at.desc(), columns.visit)
         .limit(MAX_OUTCOMES)
     )
+
+
+# Built once: to build them took as long as to run them.
+_OUTCOMES = _outcomes(true())
+_OUTCOMES_OF_ACCOUNT = _outcomes(plans.c.account_id == bindparam("account_id"))
