@@ -554,7 +554,7 @@ def test_of_two_editors_who_save_under_one_new_name_at_once_one_is_asked(
     draft = begin(desk, csv_of([row(1)]))
     browser = sign_in(Role.EDITOR).open(path_of(draft))
     monkeypatch.setattr(upload_columns, "list_mappings", look)
-    monkeypatch.setattr(actions.store, "list_mappings", look)
+    monkeypatch.setattr("frontdesk.files.store.list_mappings", look)
     choose(browser, draft, do="save_as", name="hr")
     assert (browser.status, early) == (422, [])
     assert "A mapping of this name is saved already." in text_of(browser)

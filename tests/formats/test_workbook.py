@@ -162,7 +162,13 @@ def test_a_sheet_read_in_pieces_has_the_same_rows(
 
 def test_the_other_sheets_that_have_a_value_are_named() -> None:
     rows = [HEADER, ["E1"]]
-    sheets = {"Members": rows, "Blank": [], "Colours": [[None, None]], "More": rows, "Old": [["x"]]}
+    sheets: dict[str, Any] = {
+        "Members": rows,
+        "Blank": [],
+        "Colours": [[None, None]],
+        "More": rows,
+        "Old": [["x"]],
+    }
     table = read_sheet(
         io.BytesIO(workbook([], sheets=sheets, hidden=["Old"])), rank_of_fields, None
     )
