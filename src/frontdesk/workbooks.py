@@ -3,9 +3,9 @@ which imports nothing else of the package: it starts in 0.1 s and has its memory
 (docs/decisions/0090). `formats.workbook` starts it.
 
 Standard input is the workbook, a file that can be sought in; the arguments are the limits and the
-sheet's name. Standard output gets `marshal` values, each behind its length in four bytes: whether
-days are counted from 1904, lists of `(row number, cells as texts)`, then an empty list; or a
-`(code, message, row number)` of the fault of an unreadable workbook.
+sheet's name. Standard output gets `marshal` values, each behind its length in four bytes: what the
+workbook says of the sheet (`SheetChoice.said`), lists of `(row number, cells as texts)`, then an
+empty list; or a `(code, message, row number)` of the fault of an unreadable workbook.
 
 calamine holds a whole sheet: 200,000 rows of 20 columns took 370 MiB. So it gets the sheet a few
 MiB at a time, each piece in a small workbook of our own with the styles and the shared strings of
@@ -19,10 +19,11 @@ import re
 import resource
 import sys
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from datetime import datetime, time
 from itertools import islice
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 from xml.etree import ElementTree as ET
 
 from python_calamine import CalamineWorkbook
@@ -34,11 +35,16 @@ MIB = 1024 * 1024
 # Each piece parses the shared strings anew, so pieces are larger where there are many of them.
 SMALLEST_PIECE = 4 * MIB
 LARGEST_PIECE = 12 * MIB
+MOST_SHEETS_NAMED = 50
+MOST_SHEETS_LOOKED_INTO = 500
+LOOKED_INTO_BYTES = 64 * 1024  # of each other sheet, to see whether it has a value
+LONGEST_SHEET_NAME = 100  # Excel takes 31
 WORKBOOK = "xl/workbook.xml"
 STRINGS = "xl/sharedstrings.xml"
 STYLES = "xl/styles.xml"
 
 _SHEET_DATA = re.compile(rb"<((?:\w+:)?)sheetData\s*(/?)>")
+_VALUE = re.compile(rb"<(?:\w+:)?[vt][\s>]")
 _ROOT = re.compile(rb"<(?:\w+:)?worksheet[\s>][^>]*>?")
 # calamine gives nothing for a cell with an error such as #N/A. Taken for a text, it can be refused.
 _ERROR = re.compile(rb'(<(?:\w+:)?c\s[^<>]*)t="e"')
@@ -64,6 +70,21 @@ class WorkbookFault(Exception):
 
     def __init__(self, code: str, message: str, row: int | None = None) -> None:
         super().__init__(code, message, row)
+
+
+class SheetChoice(NamedTuple):
+    """The sheet that is read: the name of its part, and of itself; whether days are counted from
+    1904; and the names of the other sheets that have a value, of at most 50.
+    """
+
+    part: str
+    name: str
+    is_1904: bool
+    others: list[str]
+
+    def said(self) -> dict[str, Any]:
+        """What the parent process is told."""
+        return {"sheet": self.name, "is_1904": self.is_1904, "others": self.others}
 
 
 class WorkbookPackage:
@@ -104,6 +125,24 @@ class WorkbookPackage:
             raise WorkbookFault("zip_bomb", message)
         return self._zip.open(info)
 
+    def may_have_values(self, name: str) -> bool:
+        """Whether the sheet's part has a value, by its first bytes; true if they don't tell. What is
+        looked at here is not read, so it counts against no limit.
+        """
+        try:
+            with self._zip.open(self.parts[name.lower()]) as part:
+                start = part.read(LOOKED_INTO_BYTES)
+        except (
+            KeyError,
+            RuntimeError,
+            NotImplementedError,
+            OSError,
+            zipfile.BadZipFile,
+            zlib.error,
+        ):
+            return True
+        return len(start) == LOOKED_INTO_BYTES or _VALUE.search(start) is not None
+
     def parsed(self, name: str) -> ET.Element:
         with self.open(name) as part:
             content = part.read()
@@ -121,10 +160,8 @@ def _refuse_entities(content: bytes) -> None:
         )
 
 
-def sheet_part(package: WorkbookPackage, wanted: str | None) -> tuple[str, bool]:
-    """The name of the sheet's part, and whether days are counted from 1904. Without `wanted` the
-    first sheet that is shown.
-    """
+def choose_sheet(package: WorkbookPackage, wanted: str | None) -> SheetChoice:
+    """The sheet of the wanted name, else the first one that is shown."""
     book = package.parsed(WORKBOOK)
     targets = {
         relation.get("Id"): relation.get("Target") or ""
@@ -149,7 +186,20 @@ def sheet_part(package: WorkbookPackage, wanted: str | None) -> tuple[str, bool]
     is_1904 = any(
         each.get("date1904") in ("1", "true") for each in book.iterfind(".//{*}workbookPr")
     )
-    return posixpath.normpath(posixpath.join("/xl", found[0][2])).lstrip("/"), is_1904
+    name, _, target = found[0]
+    others = [sheet for sheet in sheets if sheet is not found[0]]
+    filled = (
+        other[:LONGEST_SHEET_NAME]
+        for place, (other, _, of_other) in enumerate(others)
+        if place >= MOST_SHEETS_LOOKED_INTO or package.may_have_values(_part_of(of_other))
+    )
+    return SheetChoice(
+        _part_of(target), name[:LONGEST_SHEET_NAME], is_1904, [*islice(filled, MOST_SHEETS_NAMED)]
+    )
+
+
+def _part_of(target: str) -> str:
+    return posixpath.normpath(posixpath.join("/xl", target)).lstrip("/")
 
 
 def rows_of(
@@ -278,9 +328,9 @@ def main() -> None:
     try:
         with open(0, "rb", closefd=False) as stream:
             package = WorkbookPackage(stream, [*map(int, sys.argv[1:5])])
-            name, is_1904 = sheet_part(package, next(iter(sys.argv[5:6]), None))
-            rows = rows_of(package, name, is_1904=is_1904)
-            _write(is_1904)
+            sheet = choose_sheet(package, next(iter(sys.argv[5:6]), None))
+            rows = rows_of(package, sheet.part, is_1904=sheet.is_1904)
+            _write(sheet.said())
             while block := [*islice(rows, ROWS_AT_ONCE)]:
                 _write(block)
         _write([])

@@ -44,6 +44,9 @@ def test_a_suggestion_is_stored_as_it_is_and_loads_the_workbook(
     content = workbook([], sheets={"Notes": [["A list"]], "People": rows})
     found = suggestion(files, content, "&sheet=People", WORKBOOK)
     assert (found["format"], found["mapping"]["sheet"]) == ("xlsx", "People")
+    [reason] = found["reasons"]
+    assert "1 more have rows: `sheet` of the mapping or of the upload" in reason
+    assert "sheets" not in found
     assert (files.count(), trail("file")) == (0, [])
     stored = put(files.api, "hr", found["mapping"])
     assert (stored.status_code, stored.json()["data"]["mapping"]) == (201, found["mapping"])

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from frontdesk.db import Database
 from frontdesk.files.drafts import content_part, unfinished_drafts
@@ -162,3 +162,20 @@ def test_an_upload_that_breaks_off_says_so_and_can_be_sent_again(
     page.context.set_offline(False)
     page.get_by_role("button", name="Upload").click()
     expect(page).to_have_url(re.compile(r"/uploads/\d+/plan$"))
+
+
+def test_an_upload_that_breaks_off_after_the_session_has_ended_leads_to_the_sign_in(
+    staff: Staff, windows: Windows, clock: SetClock, upload: Upload
+) -> None:
+    """As a refusal that came while a large file was still sent: the browser drops it."""
+    page = staff.open(Role.EDITOR, "uploads")
+    page.route("**/uploads", lambda route: route.abort() if of_form(route) else route.continue_())
+    clock.advance(31 * 60)
+    upload(page, CENSUS)
+    expect(page).to_have_url(re.compile(r"/sign-in\?next="))
+    assert all("ERR_FAILED" in each for each in windows.errors)
+    windows.errors.clear()
+
+
+def of_form(route: Route) -> bool:
+    return route.request.method == "POST"

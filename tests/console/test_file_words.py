@@ -127,6 +127,16 @@ def test_no_words_name_a_command_of_the_shell() -> None:
     assert not [remedy for remedy in Remedy if "frontdesk" in remedy_words(remedy, held)]
 
 
+def test_the_remedies_of_an_upload_are_its_steps() -> None:
+    uploaded, sent = file_of(draft_id=4), file_of()
+    words = {remedy: remedy_words(remedy, uploaded) for remedy in Remedy}
+    assert not [text for text in words.values() if "send" in text.casefold().replace("sender", "")]
+    assert words[Remedy.NAME_SHEET] == "Choose the sheet at the columns of the upload."
+    assert remedy_words(Remedy.NAME_SHEET, sent) == "Send the file again and name its sheet."
+    again = [file_words.send_again(file).split()[6] for file in (uploaded, sent)]
+    assert again == ["upload", "send"]
+
+
 def test_a_decision_is_the_remedy_of_a_held_file_only() -> None:
     held = file_of(state=FileState.HELD)
     assert "approves the file" in remedy_words(Remedy.APPROVE_FILE, held)

@@ -2,16 +2,19 @@
 
 import json
 import re
+from functools import partial
 from typing import Any
 
 import pytest
 
 from frontdesk.app import App
 from frontdesk.console import upload_columns
+from frontdesk.db import Tx
 from frontdesk.errors import Unavailable
 from frontdesk.files import actions, list_mappings, store
 from frontdesk.files.drafts import steps
-from frontdesk.files.model import Draft, MappingName
+from frontdesk.files.model import Draft, MappingName, StoredMapping, WrongState
+from frontdesk.formats.model import FileMode
 from frontdesk.mapping.parser import parse_mapping
 from frontdesk.users.model import Role
 from tests.conftest import SetClock
@@ -31,6 +34,7 @@ from tests.console.drafted import (
 )
 from tests.files.loading import Desk, csv_of, lines_of, row
 from tests.formats.reading import MEMBER, file_834
+from tests.formats.workbooks import workbook
 
 # The selects of these columns.
 ID = "c0"
@@ -481,3 +485,99 @@ def test_a_form_that_outlives_its_session_comes_back_filled(
     assert (carried["carried.c8"], carried["carried.q7"]) == ("payor_name", "0")
     assert covers(browser)
     assert reread(desk, draft).mapping is None
+
+
+def rows_of(*numbers: int) -> list[list[str]]:
+    return [line.split(",") for line in csv_of([row(n) for n in numbers]).decode().splitlines()]
+
+
+def two_sheets(first: str = "Salaried", second: str = "Hourly") -> bytes:
+    return workbook([], sheets={first: rows_of(1, 2, 3), "Blank": [], second: rows_of(4, 5)})
+
+
+def test_a_file_of_everyone_needs_a_choice_of_its_sheet(desk: Desk, sign_in: SignIn) -> None:
+    draft = begin(desk, two_sheets(), mode=FileMode.FULL)
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    page = text_of(browser)
+    assert "Only the sheet Salaried is read. The workbook has 1 other sheet with rows" in page
+    assert "Blank" not in browser.page
+    choose(browser, draft)
+    assert (browser.status, reread(desk, draft).mapping) == (422, None)
+    assert "Say which sheet of the workbook is read" in text_of(browser)
+    overtaking = take(desk, draft, steps.set_mapping, mapping={})
+    with pytest.raises(WrongState, match="Say which sheet"):
+        take(desk, overtaking, steps.dry_run)
+    browser.open(path_of(draft)).send(path_of(draft) + "/sheet", sheet="")
+    assert (browser.status, reread(desk, draft).version) == (422, overtaking.version)
+    browser.send(path_of(draft) + "/sheet", sheet="No such sheet")
+    assert (browser.status, "has no sheet of the name" in text_of(browser)) == (422, True)
+    browser.send(path_of(draft) + "/sheet", sheet="Hourly")
+    assert "Only the sheet Hourly is read." in text_of(browser)
+    assert "Of its 2 rows" in text_of(browser)
+    choose(browser, draft)
+    assert browser.path == path_of(draft, "dry-run")
+    assert mapping_of(desk, draft)["sheet"] == "Hourly"
+    assert desk.work_on_any()
+    for step in ("dry-run", "apply"):
+        page = text_of(browser.open(path_of(draft, step)))
+        assert (
+            "Only the sheet Hourly is read. The workbook has 1 other sheet with rows: who" in page
+        )
+    assert "2 would be created" in page
+
+
+def test_a_file_of_changes_says_which_sheet_is_read(desk: Desk, sign_in: SignIn) -> None:
+    draft = begin(desk, two_sheets())
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    assert "Only the sheet Salaried is read." in text_of(browser)
+    choose(browser, draft)
+    assert browser.path == path_of(draft, "dry-run")
+    assert "Only the sheet Salaried is read." in text_of(browser)
+    other = begin(desk, workbook(rows_of(1, 2)), mode=FileMode.FULL)
+    assert "Only the sheet" not in text_of(browser.open(path_of(other)))
+    choose(browser, other)
+    assert browser.path == path_of(other, "dry-run")
+
+
+def test_a_first_sheet_of_notes_asks_for_the_name_of_another(desk: Desk, sign_in: SignIn) -> None:
+    draft = begin(desk, workbook([], sheets={"Notes": [["A list"]], "People": rows_of(1, 2)}))
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    page = text_of(browser)
+    assert "Of the first sheet of the workbook: No row has names of columns" in page
+    browser.send(path_of(draft) + "/sheet", sheet="people")
+    assert "Of its 2 rows" in text_of(browser)
+    assert "Only the sheet People is read" in text_of(browser)
+
+
+def test_a_saved_mapping_keeps_the_sheet_that_was_chosen(desk: Desk, sign_in: SignIn) -> None:
+    with desk.db.write() as tx:
+        name = MappingName(desk.customer.account_id, "hr")
+        actions.save_mapping(tx, name, {}, desk.requester(), default=None)
+    draft = begin(desk, two_sheets(), mode=FileMode.FULL)
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    browser.send(path_of(draft) + "/sheet", sheet="Hourly")
+    browser.send(path_of(draft) + "/saved", saved="hr")
+    assert mapping_of(desk, draft) == {"sheet": "Hourly"}
+
+
+def test_of_two_editors_who_save_under_one_new_name_at_once_one_is_asked(
+    desk: Desk, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = MappingName(desk.customer.account_id, "hr")
+    with desk.db.write() as tx:
+        actions.save_mapping(tx, name, {"delimiter": "|"}, desk.requester(), default=None)
+    # Both look before either of them has saved: this one has seen none.
+    early: list[list[StoredMapping]] = [[], []]
+
+    def look(tx: Tx, account_id: int) -> list[StoredMapping]:
+        return early.pop() if early else list_mappings(tx, account_id)
+
+    draft = begin(desk, csv_of([row(1)]))
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    monkeypatch.setattr(upload_columns, "list_mappings", look)
+    monkeypatch.setattr("frontdesk.files.store.list_mappings", look)
+    choose(browser, draft, do="save_as", name="hr")
+    assert (browser.status, early) == (422, [])
+    assert "A mapping of this name is saved already." in text_of(browser)
+    saved = desk.db.ask(partial(actions.get_mapping, key=name))
+    assert saved.mapping == {"delimiter": "|"}

@@ -5,6 +5,7 @@ be.
 import gzip
 import io
 import re
+from collections.abc import Sequence
 from datetime import date, datetime, time
 from functools import partial
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from frontdesk.formats.model import Format
+from frontdesk.formats.workbook import read_sheet
 from frontdesk.mapping.model import Row
 from tests.formats.reading import codes, read, refused, rows_of
 from tests.formats.workbooks import GOOD, HEADER, Formula, cell, raw_workbook, sheet_xml, workbook
@@ -139,7 +141,7 @@ def test_days_since_1904_packed_files_and_unusual_parts_are_read() -> None:
 def test_a_sheet_read_in_pieces_has_the_same_rows(
     monkeypatch: pytest.MonkeyPatch, has_numbers: bool
 ) -> None:
-    from frontdesk.workbooks import WorkbookPackage, sheet_part
+    from frontdesk.workbooks import WorkbookPackage, choose_sheet
     from frontdesk.workbooks import rows_of as sheet_rows
 
     monkeypatch.setattr("frontdesk.workbooks.MIB", 20_000)
@@ -152,7 +154,34 @@ def test_a_sheet_read_in_pieces_has_the_same_rows(
     text = sheet_xml(*rows)
     content = raw_workbook(text if has_numbers else re.sub(r' r="[0-9]+"', "", text))
     package = WorkbookPackage(io.BytesIO(content), (2**30, 200, 2**24, 65_536))
-    name, is_1904 = sheet_part(package, None)
-    found = list(sheet_rows(package, name, is_1904=is_1904))
+    sheet = choose_sheet(package, None)
+    found = list(sheet_rows(package, sheet.part, is_1904=sheet.is_1904))
     assert [number for number, _ in found] == list(range(1, 4_000))
     assert all(cells[1] == f"B{number}" for number, cells in found)
+
+
+def test_the_other_sheets_that_have_a_value_are_named() -> None:
+    rows = [HEADER, ["E1"]]
+    sheets: dict[str, Any] = {
+        "Members": rows,
+        "Blank": [],
+        "Colours": [[None, None]],
+        "More": rows,
+        "Old": [["x"]],
+    }
+    table = read_sheet(
+        io.BytesIO(workbook([], sheets=sheets, hidden=["Old"])), rank_of_fields, None
+    )
+    assert (table.sheet, table.other_sheets) == ("Members", ["More", "Old"])
+    table = read_sheet(io.BytesIO(workbook(rows)), rank_of_fields, "members")
+    assert (table.sheet, table.other_sheets) == ("Members", [])
+
+
+def test_the_names_of_other_sheets_are_few_and_short() -> None:
+    sheets = {"Members": [HEADER]} | {f"{n} {'x' * 200}": [["x"]] for n in range(60)}
+    table = read_sheet(io.BytesIO(workbook([], sheets=sheets)), rank_of_fields, None)
+    assert (len(table.other_sheets), {*map(len, table.other_sheets)}) == (50, {100})
+
+
+def rank_of_fields(place: int, names: Sequence[str]) -> tuple[int, ...]:
+    return ("external_id" in names, -place)

@@ -1131,7 +1131,7 @@ export interface components {
             skipped_rows: number;
             /** @description What would refuse them; a row may have several faults. */
             refused: components["schemas"]["RefusedRows"][];
-            /** @description Of an 834: why its members are named so. */
+            /** @description Of an 834: why its members are named so. Of a workbook: that more sheets have rows. */
             reasons?: string[];
             /** @description Of an 834: the people that it names. */
             people?: number;

@@ -238,6 +238,7 @@ async def _suggest(
         data = await app.compute(
             lambda: suggest_apart(kept, is_cut=size > limit, **options), at_end
         )
+    data.pop("sheets", None)  # the names of sheets are for the console's choice
     return enveloped(app, request, data)
 
 

@@ -129,8 +129,24 @@ _REMEDIES: dict[Remedy, str] = complete(
         Remedy.UPDATE_MEMBER: "Send the person as a change.",
     },
 )
+# Of a file that was uploaded at the console: what its steps are for.
+_REMEDIES_OF_UPLOADS: dict[Remedy, str] = {
+    Remedy.CREATE_MEMBER: "Upload the person as a new one.",
+    Remedy.DECLARE_ENCODING: (
+        "Upload the file again, and choose there how it is written: a CSV of Excel on Windows is mostly "
+        "Windows 1252."
+    ),
+    Remedy.GIVE_MAPPING: "Choose other columns in the upload, or change its mapping as a text.",
+    Remedy.MOVE_MEMBER: "Upload the person under the other plan.",
+    Remedy.NAME_SHEET: "Choose the sheet at the columns of the upload.",
+    Remedy.RENAME_MEMBER: "Give the stored person the new identifier, then upload the file again.",
+    Remedy.SAY_HEADER: (
+        "Upload the file again with a line above the first person that has the names of the columns."
+    ),
+    Remedy.SAY_MODE: "Choose in the plan of the upload whether the file lists everyone.",
+    Remedy.UPDATE_MEMBER: "Upload the person as a change.",
+}
 _DECISIONS = {Remedy.ACCEPT_MAPPING, Remedy.APPROVE_FILE, Remedy.CANCEL_FILE}
-SEND_AGAIN = "Correct it at the source and send the whole file again: right rows stay as they are."
 
 
 def title_of(file: EligibilityFile) -> str:
@@ -283,7 +299,15 @@ def remedy_words(remedy: Remedy | None, file: EligibilityFile) -> str:
     """
     if remedy is None or (remedy in _DECISIONS and file.state is not FileState.HELD):
         return ""
+    if file.draft_id is not None and remedy in _REMEDIES_OF_UPLOADS:
+        return _REMEDIES_OF_UPLOADS[remedy]
     return _REMEDIES[remedy]
+
+
+def send_again(file: EligibilityFile) -> str:
+    """What is done about a refused row without another remedy."""
+    how = "send" if file.draft_id is None else "upload"
+    return f"Correct it at the source and {how} the whole file again: right rows stay as they are."
 
 
 def may_pass_again(file: EligibilityFile) -> bool:

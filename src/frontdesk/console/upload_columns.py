@@ -37,9 +37,18 @@ from frontdesk.db import Tx
 from frontdesk.errors import Fault, Invalid, Malformed, NotFound, RateLimited, Unavailable
 from frontdesk.files import list_mappings
 from frontdesk.files.actions import check_mapping, get_mapping, save_mapping
-from frontdesk.files.drafts.steps import DraftKey, dry_run, set_mapping, suggest
+from frontdesk.files.drafts.steps import (
+    WHICH_SHEET,
+    DraftKey,
+    dry_run,
+    needs_sheet,
+    set_mapping,
+    suggest,
+    suggest_for_sheet,
+)
 from frontdesk.files.model import Draft, DraftState, MappingName, StoredMapping, WrongState
 from frontdesk.formats.model import Unreadable
+from frontdesk.formats.workbook import OTHER_SHEETS
 from frontdesk.mapping.suggest.accepted import accept
 from frontdesk.mapping.suggest.sample import OF_JSON
 from frontdesk.plans import get_plan
@@ -53,20 +62,24 @@ PAGES = Pages()
 _PATH = UPLOAD + "/columns"
 LONGEST_MAPPING = 20_000  # characters of a mapping as a text
 LONGEST_NAME = 64  # of a saved mapping
+LONGEST_SHEET = 100  # letters of the name of a sheet
 SAVE_AS = "save_as"  # the button; the other one begins the dry run
 
 
+_ANOTHER_UPLOAD = "The columns of another upload are being looked at. Try again in a moment."
+_NOT_NOW = "The columns could not be looked at now. Try again in a moment."
 _NOTHING: dict[str, Any] = {"columns": [], "questions": [], "mapping": {}}
 
 
 class NoSuggestion(NamedTuple):
     """Why nothing is suggested, "" if something is, and what to do. `is_final`: no choice on the page
-    lets the file be read, so that it has to be uploaded again.
+    lets the file be read, so that it has to be uploaded again. `asks_sheet`: another sheet may be read.
     """
 
     words: str = ""
     remedy: str = ""
     is_final: bool = False
+    asks_sheet: bool = False
 
 
 class ColumnsPage(NamedTuple):
@@ -126,6 +139,8 @@ async def choose_columns(visit: Visit) -> Response:
         return await _show(visit, Refusal(said, places=wrong.faults))
     if visit.form.text("do") == SAVE_AS:
         return await _save_as(visit, mapping)
+    if needs_sheet(draft, mapping):
+        return await _show(visit, Refusal(Said(WHICH_SHEET, 422)))
     visit.app.refuse_used_up_storage(visit.account)
 
     def begin(tx: Tx) -> None:
@@ -157,13 +172,52 @@ async def use_saved(visit: Visit) -> Response:
     name = MappingName(visit.account, visit.form.text("saved"))
 
     def use(tx: Tx) -> None:
-        _set(tx, visit, get_mapping(tx, name).mapping)
+        chosen = _chosen_sheet(draft_of(tx, visit))
+        _set(tx, visit, chosen | get_mapping(tx, name).mapping)
 
     try:
         return await _take(visit, use, Step.COLUMNS)
     except NotFound:
         said = Said("There is no mapping of this name now. Nothing was changed.", 404)
         return await _show(visit, Refusal(said))
+
+
+@PAGES.post(_PATH + "/sheet", for_=Right.FILES_WRITE)
+async def choose_sheet(visit: Visit) -> Response:
+    """Read another sheet of the workbook, or say that the one that is read is meant."""
+    sheet = visit.form.text("sheet", longest=LONGEST_SHEET)
+    if not sheet.strip():
+        return await _show(visit, Refusal(Said("Choose the sheet that is read.", 422)))
+    app = visit.app
+    today = await _today(visit)
+    make = partial(
+        suggest_for_sheet,
+        app.db,
+        key_of(visit),
+        visit.reach,
+        visit.requester,
+        today=today,
+        sheet=sheet,
+    )
+    try:
+        at_end = app.suggestions.begin(visit.account)
+        draft = await app.compute(make, at_end)
+    except Unreadable as error:
+        words = f"Nothing was changed: of this sheet the console says: {error.detail}"
+        return await _show(visit, Refusal(Said(words, 422)))
+    except RateLimited:
+        return await _show(visit, Refusal(Said(_ANOTHER_UPLOAD, 429)))
+    except Unavailable:
+        return await _show(visit, Refusal(Said(_NOT_NOW, 503)))
+    except WrongState as error:
+        return await _show(visit, Refusal(overtaken(error)), is_overtaken=True)
+    return frame.go_to(path_of(draft, Step.COLUMNS))
+
+
+def _chosen_sheet(draft: Draft) -> dict[str, Any]:
+    """The part of a mapping that names the sheet, if somebody has chosen one."""
+    suggested = (draft.suggestion or _NOTHING)["mapping"]
+    return {"sheet": suggested["sheet"]} if "sheet" in suggested else {}
 
 
 def _chosen(draft: Draft, typed: Mapping[str, str]) -> dict[str, Any]:
@@ -261,7 +315,7 @@ async def _show(visit: Visit, refusal: Refusal, *, is_overtaken: bool = False) -
         trial=trial_words(suggestion, missing) if suggestion is not _NOTHING else None,
         text=text if len(written) > LONGEST_MAPPING else written,
         typed=typed,
-        limits={"mapping": LONGEST_MAPPING, "name": LONGEST_NAME},
+        limits={"mapping": LONGEST_MAPPING, "name": LONGEST_NAME, "sheet": LONGEST_SHEET},
     )
 
 
@@ -275,8 +329,7 @@ async def _with_suggestion(visit: Visit, draft: Draft) -> tuple[Draft, NoSuggest
     if draft.suggestion is not None:
         return draft, NoSuggestion()
     app = visit.app
-    account = await app.ask(lambda tx: get_account(tx, visit.account))
-    today = account_day(visit.now, account.time_zone).latest
+    today = await _today(visit)
     make = partial(suggest, app.db, draft.id, visit.reach, now=visit.now, today=today)
     try:
         at_end = app.suggestions.begin(visit.account)
@@ -284,14 +337,21 @@ async def _with_suggestion(visit: Visit, draft: Draft) -> tuple[Draft, NoSuggest
     except Unreadable as error:
         return draft, _problem_of(error, draft)
     except RateLimited:
-        words = "The columns of another upload are being looked at. Try again in a moment."
-        return draft, NoSuggestion(words)
+        return draft, NoSuggestion(_ANOTHER_UPLOAD)
     except Unavailable:
-        return draft, NoSuggestion("The columns could not be looked at now. Try again in a moment.")
+        return draft, NoSuggestion(_NOT_NOW)
+
+
+async def _today(visit: Visit) -> str:
+    account = await visit.app.ask(lambda tx: get_account(tx, visit.account))
+    return account_day(visit.now, account.time_zone).latest
 
 
 def _problem_of(error: Unreadable, draft: Draft) -> NoSuggestion:
     """In the words of the form that takes a file."""
+    if error.detail.endswith(OTHER_SHEETS):
+        words = error.detail.removesuffix(OTHER_SHEETS).strip()
+        return NoSuggestion(f"Of the first sheet of the workbook: {words}", asks_sheet=True)
     if error.code == codes.files.WRONG_ENCODING:
         name = ENCODINGS.get(draft.encoding, draft.encoding)
         place = error.detail.partition(":")[0] if error.detail.startswith("Line") else "The file"

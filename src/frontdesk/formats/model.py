@@ -60,7 +60,8 @@ SplitRow = tuple[int, Sequence[str], str | None, Fault | None]
 class Table:
     """The cells of a CSV or of a sheet: those of the header, which stands at `place`, and the rows
     below it, blank ones too, by the block. A cell that is one of `errors` could not be calculated.
-    `is_1904` says that the serial numbers of days count from 1904.
+    `is_1904` says that the serial numbers of days count from 1904. `sheet` is the name of the sheet
+    of a workbook, `other_sheets` are the names of those that have a value too, of at most 50.
     """
 
     names: Sequence[str]
@@ -69,3 +70,5 @@ class Table:
     delimiter: str = ""
     errors: frozenset[str] = frozenset()
     is_1904: bool = False
+    sheet: str = ""
+    other_sheets: Sequence[str] = ()

@@ -27,6 +27,7 @@ _LIMITS = (
 )
 _BLOCK = 1024 * 1024
 LOOK_MILLISECONDS = 1000
+OTHER_SHEETS = "The workbook has other sheets: name the one that holds the members."
 READER = (sys.executable, "-m", "frontdesk.workbooks")
 
 # A session of its own, so that Ctrl-C reaches a child only from here; no stderr, which could hold a
@@ -56,11 +57,12 @@ def read_sheet(
     the rows.
     """
     blocks = _blocks(content, sheet, go_on)
-    is_1904 = next(blocks) is True
+    chosen = next(blocks)
     rows: Iterator[_Row] = chain.from_iterable(blocks)
     first = [*islice(rows, SEARCHED_ROWS + 1)]
     if not first:
-        raise Unreadable(codes.files.NO_ROWS, "The sheet is empty.")
+        more = f" {OTHER_SHEETS}" if chosen["others"] else ""
+        raise Unreadable(codes.files.NO_ROWS, f"The sheet is empty.{more}")
     searched = [row for row in first if row[0] <= SEARCHED_ROWS]
     place, names = max(searched, key=lambda row: rank(*row), default=(1, []))
     while names and not names[-1].strip():
@@ -71,12 +73,20 @@ def read_sheet(
         for number, cells in chain(first, rows)
         if number > place
     )
-    return Table(names, place, iter([below]), errors=_ERRORS, is_1904=is_1904)
+    return Table(
+        names,
+        place,
+        iter([below]),
+        errors=_ERRORS,
+        is_1904=chosen["is_1904"],
+        sheet=chosen["sheet"],
+        other_sheets=chosen["others"],
+    )
 
 
 def _blocks(content: IO[bytes], sheet: str | None, go_on: Callable[[], None]) -> Iterator[Any]:
-    """Whether days are counted from 1904, then lists of the rows that are not blank, from the
-    process that reads the workbook, which ends with the iterator.
+    """What the workbook says of the sheet, then lists of the rows that are not blank, from the
+    process that reads the workbook (frontdesk.workbooks), which ends with the iterator.
     """
     if (start := content.read(len(source.OLE_MAGIC))).startswith(source.OLE_MAGIC):
         # Excel encrypts into a container of the kind that .xls has
@@ -105,8 +115,8 @@ def _blocks(content: IO[bytes], sheet: str | None, go_on: Callable[[], None]) ->
 
 def _read_block(
     child: "subprocess.Popen[bytes]", pipe: IO[bytes], go_on: Callable[[], None]
-) -> bool | list[_Row]:
-    """What the process writes next: a boolean, then rows; none after the last."""
+) -> dict[str, Any] | list[_Row]:
+    """What the process writes next: of the sheet, then rows; none after the last."""
     length = int.from_bytes(_read(pipe, 4, go_on), "big")
     content = _read(pipe, length, go_on)
     if not length or len(content) < length:

@@ -348,7 +348,7 @@ class MappingSuggestion(TypedDict):
     refused: list[RefusedRows]
     """What would refuse them; a row may have several faults."""
     reasons: NotRequired[list[str]]
-    """Of an 834: why its members are named so."""
+    """Of an 834: why its members are named so. Of a workbook: that more sheets have rows."""
     people: NotRequired[int]
     """Of an 834: the people that it names."""
     dependents: NotRequired[int]

@@ -47,6 +47,11 @@ MOST_DRAFTS = 20  # of an account
 SAMPLE_BYTES = 2 * 1024 * 1024
 WORKBOOK_BYTES = 64 * 1024 * 1024
 
+WHICH_SHEET = (
+    "Say which sheet of the workbook is read: the people of the other sheets are omitted, and a file of "
+    "everyone in this plan ends those."
+)
+
 Suggest = Callable[..., dict[str, Any]]
 
 
@@ -169,16 +174,48 @@ def suggest(
     draft = db.ask(lambda tx: _unapplied_draft(tx, draft_id, reach, now))
     if draft.suggestion is not None:
         return draft
-    with TemporaryFile() as kept:
-        is_cut = _copy_start(db, draft, kept)
-        options: dict[str, Any] = {"format": draft.format, "encoding": draft.encoding}
-        suggestion = make(kept, is_cut=is_cut, today=today, **options)
+    suggestion = _make_suggestion(db, draft, make, today=today)
 
     def keep(tx: Tx) -> model.Draft:
         _unapplied_draft(tx, draft_id, reach, now)
         return store.keep_suggestion(tx, draft_id, suggestion)
 
     return write_alone(db, keep)
+
+
+def suggest_for_sheet(
+    db: Database, key: DraftKey, reach: Reach, requester: Requester, *, today: str, sheet: str
+) -> model.Draft:
+    """The draft with a suggestion for this sheet of its workbook, which the suggested mapping names.
+    What was said of the columns of another sheet is gone. Takes and raises as `suggest`, and raises
+    DraftChanged.
+    """
+    draft = db.ask(lambda tx: _open_draft(tx, key, reach, requester.now))
+    suggestion = _make_suggestion(db, draft, suggest_apart, today=today, sheet=sheet)
+
+    def keep(tx: Tx) -> model.Draft:
+        _end_dry_run(tx, _open_draft(tx, key, reach, requester.now), requester)
+        changes = {"suggestion": suggestion, "mapping": None, "dry_run_id": None}
+        return _change(tx, key, requester.now, **changes)
+
+    return write_alone(db, keep)
+
+
+def _make_suggestion(
+    db: Database, draft: model.Draft, make: Suggest, *, today: str, sheet: str | None = None
+) -> dict[str, Any]:
+    options: dict[str, Any] = {"format": draft.format, "encoding": draft.encoding, "sheet": sheet}
+    with TemporaryFile() as kept:
+        is_cut = _copy_start(db, draft, kept)
+        return make(kept, is_cut=is_cut, today=today, **options)
+
+
+def needs_sheet(draft: model.Draft, mapping: dict[str, Any]) -> bool:
+    """Whether somebody has to say which sheet of a workbook is read: the file lists everyone in the
+    plan, so that people of another sheet would be ended.
+    """
+    has_more = "sheets" in (draft.suggestion or {})
+    return has_more and draft.mode is FileMode.FULL and "sheet" not in mapping
 
 
 def _copy_start(db: Database, draft: model.Draft, kept: IO[bytes]) -> bool:
@@ -262,6 +299,8 @@ def _make_file(
         raise model.WrongState("Say the plan first, and whether the file lists everyone in it.")
     if draft.mapping is None:
         raise model.WrongState("Say first how the columns are read.")
+    if needs_sheet(draft, draft.mapping):
+        raise model.WrongState(WHICH_SHEET)
     file = files_store.insert_file(
         tx,
         requester,

@@ -103,7 +103,12 @@ class MappingSuggestion(TypedDict):
     refused_rows: Annotated[Count, "Rows that would be refused, if their members were new."]
     skipped_rows: Annotated[Count, "Rows that the mapping leaves out, such as totals."]
     refused: Annotated[list[RefusedRows], "What would refuse them; a row may have several faults."]
-    reasons: NotRequired[Annotated[list[str], "Of an 834: why its members are named so."]]
+    reasons: NotRequired[
+        Annotated[
+            list[str],
+            "Of an 834: why its members are named so. Of a workbook: that more sheets have rows.",
+        ]
+    ]
     people: NotRequired[Annotated[Count, "Of an 834: the people that it names."]]
     dependents: NotRequired[Annotated[Count, "Of an 834: how many of them are dependents."]]
     references: NotRequired[

@@ -11,7 +11,7 @@ from frontdesk import codes
 from frontdesk.formats.csv_rows import read_csv
 from frontdesk.formats.model import Format, Unreadable
 from frontdesk.formats.source import Source
-from frontdesk.formats.workbook import read_sheet
+from frontdesk.formats.workbook import OTHER_SHEETS, read_sheet
 from frontdesk.mapping.column_names import names_apart
 from frontdesk.mapping.suggest.names import LONGEST_NAME, meanings
 from frontdesk.mapping.values import fold_name
@@ -37,7 +37,7 @@ _PlacedRow = tuple[int, list[str]]
 class Sample:
     """The names of the columns, and the rows below them: those with as many cells each, and the odd
     ones, with their places in the file. `apart` are the names by which a mapping tells the columns
-    apart. `delimiter` is None for workbooks, `is_1904` that of the table.
+    apart. `delimiter` is None for workbooks; `is_1904`, `sheet` and `other_sheets` are the table's.
     """
 
     format: Format
@@ -49,6 +49,8 @@ class Sample:
     odd_places: list[int] = field(default_factory=list)
     delimiter: str | None = None
     is_1904: bool = False
+    sheet: str = ""
+    other_sheets: Sequence[str] = ()
 
     def column(self, position: int) -> list[str]:
         """The cells of a column that are not blank, trimmed."""
@@ -93,9 +95,9 @@ def read_sample(
         )
         raise Unreadable(codes.files.TOO_LARGE, message)
     if any(_VALUE.fullmatch(name.strip()) for name in names) or not any(map(meanings, names)):
-        raise Unreadable(
-            codes.files.NO_HEADER, "No row has names of columns that mean something for a member."
-        )
+        message = "No row has names of columns that mean something for a member."
+        more = f" {OTHER_SHEETS}" if table.other_sheets else ""
+        raise Unreadable(codes.files.NO_HEADER, message + more)
     split = chain.from_iterable(table.blocks)
     # No wider than what tells that there are too many cells: a short line of a hostile file has
     # 65,000.
@@ -120,6 +122,8 @@ def read_sample(
         odd_places=[place for place, _ in odd],
         delimiter=table.delimiter or None,
         is_1904=table.is_1904,
+        sheet=table.sheet,
+        other_sheets=table.other_sheets,
     )
 
 

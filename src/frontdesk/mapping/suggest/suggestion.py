@@ -104,18 +104,32 @@ def suggest_mapping(
     mapping = _columns_and_fields(draft) | {
         "delimiter": sample.delimiter if sample.delimiter != "," else None,
         "skip": [*filter(None, [other]), *_totals(draft)],
-        "sheet": sheet if sample.format is Format.XLSX else None,
+        "sheet": sample.sheet if sheet is not None else None,
     }
     mapping = {name: part for name, part in mapping.items() if part}
     tried = try_mapping(sample, mapping, today)
     asked = {"questions": {each["column"]: OPEN for each in questions}} if questions else {}
-    return tried | {
+    return (tried | _of_sheets(sample)) | {
         "type": "mapping_suggestions",
         "format": sample.format,
         "mapping": mapping | asked,
         "columns": _columns(draft),
         "questions": questions,
     }
+
+
+def _of_sheets(sample: Sample) -> dict[str, Any]:
+    """Of a workbook whose other sheets have values too: that only one is read, and for the console the
+    names to choose from.
+    """
+    if not sample.other_sheets:
+        return {}
+    reason = (
+        f"One sheet of the workbook is read, and {len(sample.other_sheets)} more have rows: `sheet` of "
+        "the mapping or of the upload names the one to read."
+    )
+    sheets = {"read": sample.sheet, "others": [*sample.other_sheets]}
+    return {"reasons": [reason], "sheets": sheets}
 
 
 def _other_lines(sample: Sample) -> tuple[dict[str, Any], Sample] | None:

@@ -96,7 +96,13 @@
       const isSent = loaded === total;
       words.textContent = isSent ? "Sent. It is being stored." : `${mib(loaded)} of ${mib(total)} MiB are sent.`;
     });
-    request.addEventListener("error", () => {
+    request.addEventListener("error", async () => {
+      // A refusal does not arrive while a large file is still sent: this page tells whether the session
+      // or the right has ended.
+      const headers = { "X-Frontdesk-Refresh": "timer" };
+      const options = { headers, credentials: "same-origin", cache: "no-store" };
+      const answer = await fetch(location.href, options).catch(() => null);
+      if (answer && answer.status < 500 && (answer.redirected || !answer.ok)) return openAnew();
       line.hidden = true;
       brokeOff.hidden = false;
       isPaused = false;
