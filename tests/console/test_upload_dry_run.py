@@ -15,6 +15,7 @@ from tests.console.conftest import SignIn
 from tests.console.drafted import ENDS, begin, census, choose, covers, path_of, reread, take
 from tests.factories import Customer
 from tests.files.loading import COLUMNS, Desk, csv_of, row
+from tests.formats.workbooks import workbook
 
 DAY = 86_400
 
@@ -167,6 +168,17 @@ def test_a_dry_run_is_ticked_once_it_has_ended_well_and_applied_if_it_does_somet
     assert "1 row. Nothing was changed." in page
     assert "Dry run ✓" in page
     assert ("Go on: apply it" in page, "Apply it all the same" in page) == (False, True)
+
+
+def test_a_workbook_says_which_sheet_is_read(desk: Desk, sign_in: SignIn) -> None:
+    cells = [list(row(1)), list(row(1).values())]
+    draft = begin(desk, workbook(cells))
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    words = "Of a workbook one sheet is read: the first that is not hidden."
+    assert words in text_of(browser)
+    choose(browser, draft)
+    assert desk.work_on_any()
+    assert words in text_of(browser.open(path_of(draft, "apply")))
 
 
 def test_a_dry_run_that_failed_needs_somebody_once(desk: Desk, sign_in: SignIn) -> None:

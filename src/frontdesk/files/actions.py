@@ -451,9 +451,11 @@ def save_mapping(
         rule = f"must be one of the account's {MOST_MAPPINGS} mappings: delete one that is not used"
         raise Invalid([Fault("name", codes.faults.NOT_ALLOWED, rule)])
     is_default = known.get(key.name, False) if default is None else default
-    store.save_mapping(tx, model.StoredMapping(*key, content, is_default, requester.now))
+    is_new = key.name not in known
+    stored = model.StoredMapping(*key, content, is_default, requester.now)
+    store.save_mapping(tx, stored, is_new=is_new)
     audit.record_action(tx, requester, "mapping.saved", key.account_id, name=key.name)
-    return key.name not in known
+    return is_new
 
 
 def delete_mapping(tx: Tx, key: model.MappingName, requester: Requester) -> None:

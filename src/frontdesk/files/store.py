@@ -315,10 +315,13 @@ def find_mapping(tx: Tx, account_id: int, name: str | None) -> StoredMapping | N
     return None
 
 
-def save_mapping(tx: Tx, mapping: StoredMapping) -> None:
-    """Replaces the mapping of this name. A new default replaces the earlier default."""
+def save_mapping(tx: Tx, mapping: StoredMapping, *, is_new: bool) -> None:
+    """Replaces the mapping of this name, unless it is new: then one that another transaction has stored
+    meanwhile is a unique violation. A new default replaces the earlier default.
+    """
     table = eligibility_mappings
-    delete_mapping(tx, mapping.account_id, mapping.name)
+    if not is_new:
+        delete_mapping(tx, mapping.account_id, mapping.name)
     if mapping.is_default:
         was_default = (table.c.account_id == mapping.account_id) & table.c.is_default.is_(True)
         tx.execute(sa.update(table).where(was_default).values(is_default=False))
