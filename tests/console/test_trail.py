@@ -256,6 +256,8 @@ def test_an_account_is_told_nothing_of_others_and_nothing_that_was_typed() -> No
     assert describe_detail({"fields": [f"f{n}" for n in range(12)]}).endswith("f9, …")
     assert describe_detail({"case": "9" * 100}) == "case " + "9" * 64
     assert describe_detail(None) == ""
+    tried = describe_detail({"counts": {"created": 2}, "dry_run": True})
+    assert tried == "only tried: yes, result 2 created"
 
 
 def calls() -> Iterator[ast.Call]:
