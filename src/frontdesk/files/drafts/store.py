@@ -92,9 +92,10 @@ def drafts_to_delete(tx: Tx, before: datetime) -> Sequence[int]:
 def applied_file(tx: Tx, draft_id: int, account_id: int) -> int | None:
     """The file as which the draft was applied, also if the draft is deleted; None without one."""
     files = eligibility_files.c
-    mine = (files.draft_id == draft_id) & (files.account_id == account_id)
-    query = sa.select(files.id).where(mine, ~files.dry_run).order_by(files.id.desc()).limit(1)
-    return tx.execute(query).scalar()
+    query = sa.select(files.id, files.account_id, files.dry_run).where(files.draft_id == draft_id)
+    found = tx.execute(query).all()  # by the draft alone: it has few files, its account has many
+    applied = [each.id for each in found if each.account_id == account_id and not each.dry_run]
+    return applied[0] if applied else None
 
 
 def delete_some_of_draft(tx: Tx, draft_id: int) -> bool:
