@@ -10,6 +10,13 @@ from tests.conftest import SetClock
 from tests.factories import Customer
 
 
+def sign_in(page: Page, email: str, password: str) -> None:
+    """Fill in the form of the sign-in page, and press its button."""
+    page.get_by_label("E-mail").fill(email)
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("button", name="Sign in").click()
+
+
 class Staff:
     """Users of the customer's account and of the installation, made when they are asked for."""
 
@@ -30,9 +37,7 @@ class Staff:
 
     def sign_in(self, page: Page, role: Role) -> None:
         """Fill in the form of the sign-in page."""
-        page.get_by_label("E-mail").fill(self._email(role))
-        page.get_by_label("Password").fill(self._password(role))
-        page.get_by_role("button", name="Sign in").click()
+        sign_in(page, self._email(role), self._password(role))
 
     def _email(self, role: Role) -> str:
         return f"{role}@example.com"

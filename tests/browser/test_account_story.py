@@ -115,6 +115,7 @@ def test_a_user_is_invited_joins_and_is_ended(staff: Staff) -> None:
     page.get_by_role("link", name="Tom Okafor").click()
     shows_well(page, TWO_LOOKS)
     focus_is_seen(page)
+    page.get_by_text("End this user", exact=True).click()
     page.get_by_role("button", name="End this user for good").click()
     expect(page.get_by_role("main")).to_contain_text("Ended")
     shows_well(page)

@@ -108,7 +108,7 @@ def test_the_same_file_is_approved_by_a_second_person_and_undone(
     assert {*desk.ends().values()} == {"2026-11-20"}
     shows_well(editor, TWO_LOOKS)
     editor.get_by_role("link", name="Undo the file").click()
-    expect(editor.get_by_text("187 lost access: get it back")).to_be_visible()
+    expect(editor.get_by_text("187 would get access back")).to_be_visible()
     shows_well(editor, TWO_LOOKS)
     editor.get_by_role("button", name="Undo it").click()
     expect(editor.get_by_role("heading", name=f"Undo of file {held.id}")).to_be_visible()

@@ -10,6 +10,7 @@ from frontdesk.users.demo import create_demo_user
 from frontdesk.users.model import NewUser, Role
 from tests.browser.checks import focus_is_seen, shows_well
 from tests.browser.served import Served
+from tests.browser.signing import sign_in
 from tests.browser.window import TELEPHONE, Windows
 from tests.conftest import SetClock
 from tests.factories import NOW
@@ -50,11 +51,9 @@ def password(db: Database, clinic: Clinic) -> str:
     return create_demo_user(db, new, name="Ana Ruiz", now=NOW)[1]
 
 
-def sign_in(page: Page, password: str, path: str) -> None:
+def open_signed_in(page: Page, password: str, path: str) -> None:
     page.goto(path)
-    page.get_by_label("E-mail").fill(EMAIL)
-    page.get_by_label("Password").fill(password)
-    page.get_by_role("button", name="Sign in").click()
+    sign_in(page, EMAIL, password)
     page.wait_for_url(f"**{path}")
 
 
@@ -75,7 +74,7 @@ def test_a_board_is_watched_while_patients_come_and_go(
     plan = clinic.plan_ids[0]
     page = windows.open()
     page.clock.install()
-    sign_in(page, password, f"/console/accounts/{clinic.account_id}/now")
+    open_signed_in(page, password, f"/console/accounts/{clinic.account_id}/now")
     expect(page.get_by_text("Nobody waits.")).to_be_visible()
     expect(page.get_by_text("as of 12:00:00, every 5 s")).to_be_visible()
     expect(row(page, "Plan 1")).to_contain_text("closed: no doctor on duty")
@@ -123,7 +122,7 @@ def test_a_board_that_has_not_changed_is_left_alone(
 ) -> None:
     page = windows.open()
     page.clock.install()
-    sign_in(page, password, f"/console/accounts/{clinic.account_id}/now")
+    open_signed_in(page, password, f"/console/accounts/{clinic.account_id}/now")
     five_seconds_pass(page, clock)
     expect(page.get_by_text("as of 12:00:05")).to_be_visible()
     page.evaluate("document.querySelector('#now h2').dataset.mark = 'mine'")
@@ -141,7 +140,7 @@ def test_the_day_of_a_plan_shows_well(
     times = [NOW + timedelta(minutes=minute) for minute in range(-290, -20, 7)]
     waited(db, clinic, [(at, 300.0 + 10 * number) for number, at in enumerate(times)])
     page = windows.open(width=TELEPHONE)
-    sign_in(page, password, f"/console/accounts/{clinic.account_id}/now")
+    open_signed_in(page, password, f"/console/accounts/{clinic.account_id}/now")
     page.get_by_role("link", name="Plan 0").click()
     expect(page.get_by_role("img", name="Plan 0: the wait of the last 24 hours")).to_be_visible()
     expect(page.get_by_role("row")).to_have_count(6)
@@ -153,7 +152,7 @@ def test_without_script_a_reload_shows_what_is_new(
     windows: Windows, db: Database, clock: SetClock, clinic: Clinic, password: str
 ) -> None:
     page = windows.open(with_script=False)
-    sign_in(page, password, f"/console/accounts/{clinic.account_id}/now")
+    open_signed_in(page, password, f"/console/accounts/{clinic.account_id}/now")
     expect(page.get_by_text("Reload to see more.")).to_be_visible()
     expect(page.get_by_role("button", name="Pause")).to_be_hidden()
     expect(page.get_by_text("every 5 s")).to_be_hidden()

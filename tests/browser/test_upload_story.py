@@ -125,7 +125,7 @@ def test_the_same_without_script_and_with_the_mapping_of_last_month(
     page.get_by_label("Name", exact=True).fill("hr-export")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("This mapping is saved as hr-export.")).to_be_visible()
-    page.get_by_text("The mapping as a text").click()
+    page.get_by_text("The mapping as a text", exact=True).click()
     shows_well(page, TWO_LOOKS)
     page.goto(f"/console/accounts/{staff.account}/uploads")
     choose_file(page, census(30))

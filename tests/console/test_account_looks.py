@@ -66,7 +66,10 @@ def test_the_list_has_each_users_openings_by_week_and_reason(
     assert "support@example.com" not in page
     assert re.search(r"\(editor@example.com\) 1 A correction: 1 1 1 1 ", second), second
     assert re.search(r"\(editor@example.com\) 2 A complaint: 2 1 1 1 ", third), third
-    assert f"/console/accounts/{own}/trail?user=" in page
+    assert f"/console/accounts/{own}/trail?user=" not in first
+    links = re.findall(r"/trail[?]user=\d+", page)
+    assert len(links) == 2, "none of the service's user, whose entries an account reads by person"
+    assert all(browser.open(f"/console/accounts/{own}{each}").status == 200 for each in links)
 
 
 def test_a_user_with_too_many_entries_is_named(

@@ -300,7 +300,7 @@ def test_an_operator_looks_after_users_of_the_installation(
     named = {"email": "sue@example.com", "role.support": "yes", "accounts": "999999"}
     browser.open(place).send(place, **named)
     assert (browser.status, "There is no such account." in browser.page) == (422, True)
-    for wrong in ("one", "1;2"):
+    for wrong in ("one", "1;2", ",", ", ,"):
         browser.open(place).send(place, **(named | {"accounts": wrong}))
         assert browser.status == 422
     browser.open(place).send(place, **(named | {"accounts": str(customer.account_id)}))

@@ -122,7 +122,9 @@ def test_an_invitation_works_once_and_for_72_hours(
 ) -> None:
     link = invite(db, clock)
     clock.advance(72 * 3600 + 1)
-    assert browsers().open(link).status == 404
+    late = browsers().open(link)
+    assert (late.status, "was used, or has ended. Ask for another one" in late.page) == (404, True)
+    assert late.form("/console/sign-in")
     used = invite(db, clock, NewUser("b@example.com", None, frozenset({Role.AUDITOR})))
     browser = browsers().open(used)
     browser.send(used, name="Bo", password=PASSWORD)

@@ -100,13 +100,15 @@ def test_each_part_has_a_state_in_words_and_what_to_do(
     assert ("Disk" in found) == db.is_sqlite
     assert found["Workers"][0] == "▲ none"
     assert found["Workers"][2] == "docs/runbook.md, FrontdeskWorkerSilent frontdesk worker"
-    assert found["Delivery"] == ("● goes on", "", "")
-    assert found["Files"][:2] == ("● are loaded", "0 wait, 0 run")
+    assert found["Delivery"] == ("◌ no worker", "", "")
+    assert found["Files"][:2] == ("◌ no worker", "0 wait, 0 run")
     assert "Held files" not in found
     sees_worker(db)
     clock.advance(5.1)
     found = parts(operator.open(PAGE).page)
     assert found["Workers"][0] == "● at work"
+    assert found["Delivery"] == ("● goes on", "", "")
+    assert found["Files"][:2] == ("● are loaded", "0 wait, 0 run")
 
 
 def test_what_is_wrong_is_told(operator: Browser, db: Database, clock: SetClock) -> None:
@@ -125,6 +127,7 @@ def test_what_is_wrong_is_told(operator: Browser, db: Database, clock: SetClock)
 def test_files_that_wait_are_told_by_account(
     operator: Browser, desk: Desk, clock: SetClock, customer: Customer, db: Database
 ) -> None:
+    sees_worker(db)
     hold_file(desk)
     desk.hand_in(csv_of([row(1)]))
     desk.hand_in(csv_of([row(2)]))

@@ -138,6 +138,11 @@ def test_a_user_is_chosen_from_those_of_the_account(
         assert f'<option value="{user_id}" selected>' in admin.page
         assert f'href="{trail_of(customer)}?person=4711"' in admin.page
     assert admin.open(trail_of(customer, "?user=3")).status == 404
+    assert "There is no user, person or file of this number here." in admin.page
+    assert 'name="person"' in admin.page
+    assert admin.open(trail_of(customer, "?person=abc")).status == 422
+    assert "must be a number" in admin.page
+    assert rows(admin.page) == []
     assert sign_in(Role.AUDITOR).open("/console/trail?user=3").status == 200
 
 
@@ -251,6 +256,8 @@ def test_an_account_is_told_nothing_of_others_and_nothing_that_was_typed() -> No
     assert describe_detail({"fields": [f"f{n}" for n in range(12)]}).endswith("f9, …")
     assert describe_detail({"case": "9" * 100}) == "case " + "9" * 64
     assert describe_detail(None) == ""
+    tried = describe_detail({"counts": {"created": 2}, "dry_run": True})
+    assert tried == "only tried: yes, result 2 created"
 
 
 def calls() -> Iterator[ast.Call]:
@@ -297,3 +304,13 @@ def test_names_are_escaped(sign_in: SignIn, customer: Customer, db: Database) ->
 def test_a_browser_without_a_session_is_asked_to_sign_in(browsers: Any, customer: Customer) -> None:
     browser: Browser = browsers()
     assert browser.open(trail_of(customer)).path.startswith("/console/sign-in")
+
+
+def test_an_auditor_is_led_from_the_accounts_to_their_trails(
+    sign_in: SignIn, customer: Customer
+) -> None:
+    auditor = sign_in(Role.AUDITOR).open("/console/accounts")
+    assert f'href="{trail_of(customer)}"' in auditor.page
+    assert auditor.open(trail_of(customer)).status == 200
+    support = sign_in(Role.SUPPORT).open("/console/accounts")
+    assert f'href="/console/accounts/{customer.account_id}/files"' in support.page

@@ -114,8 +114,8 @@ def test_the_rest_of_a_refused_file_is_read_so_that_browsers_show_the_answer(
 ) -> None:
     read = []
 
-    async def skip_rest(form: FormWithFile) -> None:
-        read.append(form.file_name)
+    async def skip_rest(form: FormWithFile, *, is_signed_in: bool) -> None:
+        read.append((form.file_name, is_signed_in))
 
     monkeypatch.setattr(FormWithFile, "skip_rest", skip_rest)
     send_file(editor, uploads, CENSUS, token="0" * 64)
@@ -123,7 +123,7 @@ def test_the_rest_of_a_refused_file_is_read_so_that_browsers_show_the_answer(
     clock.advance(31 * 60)
     send_file(editor, uploads, CENSUS)
     assert editor.status == 401
-    assert read == ["census.csv"] * 3
+    assert read == [("census.csv", True), ("census.csv", True), ("census.csv", False)]
 
 
 def test_a_session_that_ended_carries_what_was_typed_and_the_file_is_chosen_again(

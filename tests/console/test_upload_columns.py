@@ -11,7 +11,7 @@ from frontdesk.app import App
 from frontdesk.console import upload_columns
 from frontdesk.db import Tx
 from frontdesk.errors import Unavailable
-from frontdesk.files import actions, list_mappings
+from frontdesk.files import actions, list_mappings, store
 from frontdesk.files.drafts import steps
 from frontdesk.files.model import Draft, MappingName, StoredMapping, WrongState
 from frontdesk.formats.model import FileMode
@@ -234,6 +234,27 @@ def test_a_mapping_is_saved_under_a_name_and_used_again(desk: Desk, sign_in: Sig
     assert desk.db.ask(lambda tx: actions.get_mapping(tx, key)) == saved
     browser.send(path_of(next_month), do="save_as", name="hr-export", q7="1", replace="yes")
     assert "end" not in desk.db.ask(lambda tx: actions.get_mapping(tx, key)).mapping
+
+
+def test_a_name_that_another_window_takes_at_the_same_time_is_not_replaced(
+    desk: Desk, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = MappingName(desk.customer.account_id, "hr-export")
+    draft = begin(desk, census())
+    browser = sign_in(Role.EDITOR).open(path_of(draft))
+    with desk.db.write() as tx:
+        actions.save_mapping(tx, key, {}, desk.requester(), default=False)
+    looks = []
+
+    def list_before_it(tx: Any, account_id: int) -> Any:
+        looks.append(account_id)
+        return [] if len(looks) == 1 else list_mappings(tx, account_id)
+
+    monkeypatch.setattr(store, "list_mappings", list_before_it)
+    browser.send(path_of(draft), do="save_as", name="hr-export", **ENDS)
+    assert (browser.status, len(looks)) == (422, 2)
+    assert "A mapping of this name is saved already." in browser.page
+    assert desk.db.ask(lambda tx: actions.get_mapping(tx, key)).mapping == {}
 
 
 def test_a_mapping_is_saved_without_the_end_of_its_dry_run(desk: Desk, sign_in: SignIn) -> None:

@@ -91,6 +91,7 @@ from frontdesk.files.turns import FileTurns
 from frontdesk.formats.model import FileMode
 from frontdesk.installation import build_asgi
 from frontdesk.invitations.protocol import DeliveryContext, expire_leases
+from frontdesk.invitations.unproven import vouch_for
 from frontdesk.privacy import find_place_of
 from frontdesk.privacy.erasure import (
     erase_person,
@@ -294,6 +295,7 @@ class Installation:
             version = read_version(tx, member_id)
             address = NewAddress(member_id, version, "another@example.com", is_mailed=False)
             change_address(tx, user, reach, address, sender, uniqueness=uniqueness)
+            vouch_for(tx, member_id, address.email)
             raise _TakenBackError
 
     def _read_members(self, n: int) -> None:

@@ -217,7 +217,7 @@ def test_a_sender_that_says_no_more_is_not_waited_for(
             with pytest.raises(HttpError) as caught:
                 await form.read_fields()
             assert caught.value.kind is Kind.TIMEOUT
-        await form.skip_rest()
+        await form.skip_rest(is_signed_in=False)
 
     asyncio.run(asyncio.wait_for(wait(), 5))
 
@@ -229,7 +229,7 @@ def test_the_rest_of_a_file_is_read_to_its_end() -> None:
         request = request_of(pieces)
         form = FormWithFile(request, largest_file=LARGEST)
         await form.read_fields()
-        await form.skip_rest()
+        await form.skip_rest(is_signed_in=True)
         with pytest.raises(RuntimeError):  # nothing is left
             await request._receive()
 

@@ -115,7 +115,7 @@ _REMEDIES: dict[Remedy, str] = complete(
         Remedy.LIST_USERS: "",
         Remedy.MOVE_MEMBER: "Send the person under the other plan.",
         Remedy.NAME_ACCOUNT: "",
-        Remedy.NAME_SHEET: "Send the file again and name its sheet.",
+        Remedy.NAME_SHEET: "Send the file again with that sheet first, or name the sheet in a mapping.",
         Remedy.RENAME_MEMBER: "Give the stored person the new identifier, then send the file again.",
         Remedy.RENAME_MEMBERS: (
             "If the sender has renumbered people, give the stored ones their new identifiers first."

@@ -36,6 +36,7 @@ class Place(NamedTuple):
 
 
 ACCOUNTS = "/console/accounts"
+ACCOUNTS_OF_ALL = "/console/system/accounts"
 # Name, right and path of the places of the installation.
 _OF_INSTALLATION = (
     ("System", Right.SYSTEM, "/console/system"),
@@ -141,7 +142,8 @@ def _allowed(visit: Visit) -> Iterator[tuple[str, str]]:
             if user.may(right, account_id):
                 yield name, f"{ACCOUNTS}/{account_id}/{place}"
     if user.is_of_installation:
-        yield "Accounts", ACCOUNTS
+        # Operators see what each account has; the others the accounts that they reach.
+        yield "Accounts", ACCOUNTS_OF_ALL if user.may(Right.SYSTEM, None) else ACCOUNTS
         for name, right, path in _OF_INSTALLATION:
             if user.may(right, None):
                 yield name, path

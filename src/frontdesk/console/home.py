@@ -39,7 +39,11 @@ async def list_accounts(visit: Visit) -> Response:
     user = visit.user
     every = await visit.app.ask(lambda tx: access.list_accounts(tx, EVERY))
     accounts = [each for each in every if user.reaches(each.id)]
-    return frame.show(visit, "Accounts", "accounts.html", accounts=accounts)
+    # An auditor may not see files.
+    places = {
+        each.id: "files" if user.may(Right.FILES_READ, each.id) else "trail" for each in accounts
+    }
+    return frame.show(visit, "Accounts", "accounts.html", accounts=accounts, places=places)
 
 
 @PAGES.get("/console/assets/{name}", for_=Who.ANYONE)

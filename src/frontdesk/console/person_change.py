@@ -17,7 +17,8 @@ from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
 from frontdesk.disclosures.another_address import FactsChanged, NewAddress, change_address
 from frontdesk.disclosures.change_form import ChangeForm, view_change_form
-from frontdesk.disclosures.model import FACTS_NEEDED
+from frontdesk.disclosures.model import FACTS_NEEDED, Holder, RecordNotOpen
+from frontdesk.disclosures.opened import require_open
 from frontdesk.eligibility.access_days import AccessPair, Loss, Spans, compare_access
 from frontdesk.eligibility.days import OPEN, day_after, day_before
 from frontdesk.eligibility.model import Enrolled, MemberWarning, Outcome
@@ -25,6 +26,7 @@ from frontdesk.eligibility.person_change import (
     CORRECTED,
     AskedChange,
     Change,
+    ChangeAnswer,
     Correction,
     End,
     MemberOvertaken,
@@ -129,14 +131,18 @@ async def _change(visit: Visit, name: str, change: Change) -> Response:
     asked = AskedChange(_member_id(visit), version_of(visit), change, is_confirmed)
     uniqueness = visit.app.config.uniqueness
     requester = visit.requester
+    holder = Holder(visit.user.actor, visit.own_session.id)
+
+    def work(tx: Tx) -> ChangeAnswer | FrontdeskError:
+        if isinstance(change, Correction) and change.are_whole:
+            require_open(tx, visit.reach, asked.member_id, holder, now=visit.now)
+        return change_person(tx, requester, visit.reach, asked, uniqueness=uniqueness)
+
     try:
-        answer = await _write(
-            visit,
-            lambda tx: change_person(tx, requester, visit.reach, asked, uniqueness=uniqueness),
-        )
+        answer = await _write(visit, work)
     except MemberOvertaken as overtaken:
         return await _overtaken_page(visit, name, overtaken)
-    except (Invalid, RateLimited, Conflict) as error:
+    except (Invalid, RateLimited, Conflict, RecordNotOpen) as error:
         return await _refused_page(visit, name, error)
     made = answer.made
     if not answer.is_written:

@@ -202,6 +202,8 @@ async def take_invitation(visit: Visit) -> Response:
         return await _invitation_page(visit, message=rules_text(error), name=name, status=422)
     except Conflict as error:
         return await _invitation_page(visit, message=error.detail, name=name, status=409)
+    except NotFound as error:
+        return pages.sign_in_page(visit, message=error.detail, status=404)
     return _second_step(visit, begun)
 
 
@@ -209,7 +211,10 @@ async def _invitation_page(
     visit: Visit, *, message: str = "", name: str = "", status: int = 200
 ) -> Response:
     secret = visit.request.path_parameters["secret"]
-    invitation = await visit.app.ask(lambda tx: links.invitation_of(tx, secret, now=visit.now))
+    try:
+        invitation = await visit.app.ask(lambda tx: links.invitation_of(tx, secret, now=visit.now))
+    except NotFound as error:
+        return pages.sign_in_page(visit, message=error.detail, status=404)
     headers = pages.use_form_cookie(visit)
     return frame.show(
         visit,
@@ -242,6 +247,8 @@ async def take_reset(visit: Visit) -> Response:
         )
     except Invalid as error:
         return await _reset_page(visit, message=rules_text(error), status=422)
+    except NotFound as error:
+        return pages.sign_in_page(visit, message=error.detail, status=404)
     return pages.sign_in_page(
         visit, message="The password is changed. Sign in with it.", email=user.email
     )
@@ -249,7 +256,10 @@ async def take_reset(visit: Visit) -> Response:
 
 async def _reset_page(visit: Visit, *, message: str = "", status: int = 200) -> Response:
     secret = visit.request.path_parameters["secret"]
-    user = await visit.app.ask(lambda tx: links.user_of_reset(tx, secret, now=visit.now))
+    try:
+        user = await visit.app.ask(lambda tx: links.user_of_reset(tx, secret, now=visit.now))
+    except NotFound as error:
+        return pages.sign_in_page(visit, message=error.detail, status=404)
     headers = pages.use_form_cookie(visit)
     return frame.show(
         visit,

@@ -43,14 +43,16 @@ _HELD = {
 
 def describe_parts(state: SystemState, *, has_relay: bool) -> list[Part]:
     """The parts, each with its state."""
-    return [
-        *_database(state),
-        _workers(state),
-        _relay(state, has_relay=has_relay),
-        _delivery(state),
-        *_files(state),
-        *_upkeep(state),
-    ]
+    workers = _workers(state)
+    work = [_relay(state, has_relay=has_relay), _delivery(state), *_files(state), *_upkeep(state)]
+    if workers.tone == "bad":
+        # Nothing goes on, whatever the last worker has left behind.
+        work = [_unknown(each) if each.tone == "good" else each for each in work]
+    return [*_database(state), workers, *work]
+
+
+def _unknown(part: Part) -> Part:
+    return part._replace(tone="plain", word="no worker")
 
 
 def _database(state: SystemState) -> Iterator[Part]:
@@ -85,7 +87,7 @@ def _workers(state: SystemState) -> Part:
 def _relay(state: SystemState, *, has_relay: bool) -> Part:
     worker = state.worker
     counts = ", ".join(f"{count:,} {end}" for end, count in worker.attempts.items() if count)
-    text = f"attempts so far: {counts}" if counts else "no attempt yet"
+    text = f"attempts of all workers: {counts}" if counts else "no attempt yet"
     if worker.lag_seconds is not None:
         lag = span_text(timedelta(seconds=worker.lag_seconds))
         text = f"{text}; the newest mail left {lag} after it was due"
@@ -93,7 +95,7 @@ def _relay(state: SystemState, *, has_relay: bool) -> Part:
         command = "FRONTDESK_SMTP_URL"
         return Part("Relay", "warn", "not set", "invitations wait", command=command)
     if worker.relay_up is None:
-        return Part("Relay", "plain", "not used yet", text)
+        return Part("Relay", "plain", "not asked yet since the worker began", text)
     if not worker.relay_up:
         return Part("Relay", "bad", "down", text, "FrontdeskRelayDown")
     return Part("Relay", "good", "takes mail", text)

@@ -10,6 +10,7 @@ from frontdesk.audit.actions import Subject, subject_of
 from frontdesk.console import frame
 from frontdesk.console.actors import names_of
 from frontdesk.console.door import Pages
+from frontdesk.console.rules import rules_text
 from frontdesk.console.trail_words import Around, EntryWords, describe_entry
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
@@ -20,7 +21,7 @@ from frontdesk.disclosures.trail import (
     read_trail_about_person,
     read_trail_by_user,
 )
-from frontdesk.errors import Fault, Invalid
+from frontdesk.errors import Fault, Invalid, NotFound
 from frontdesk.users.directory import find_users, list_home
 from frontdesk.users.model import Right, User
 from frontdesk.web.response import Response
@@ -46,6 +47,10 @@ class TrailSelection(NamedTuple):
         return "".join(f"{name}={id_}" for name, id_ in of if id_ is not None)
 
 
+_EVERYTHING = TrailSelection(None, None, None, LAST)
+_NOTHING = "There is no user, person or file of this number here."
+
+
 @PAGES.get("/console/accounts/{account_id}/trail", for_=Right.TRAIL)
 async def show_account(visit: Visit) -> Response:
     """Show an account's entries: all, by one of its users, about a person, about a file."""
@@ -59,14 +64,41 @@ async def show_installation(visit: Visit) -> Response:
 
 
 async def _page(visit: Visit, path: str) -> Response:
-    selection = _read_selection(visit)
     if visit.account_id is not None:  # the page is an entry of the account
         visit.app.refuse_used_up_trail(visit.account_id)
+    try:
+        selection = _read_selection(visit)
+        return await _list_page(visit, path, selection)
+    except Invalid as error:
+        return await _empty_page(visit, path, rules_text(error), 422)
+    except NotFound:
+        return await _empty_page(visit, path, _NOTHING, 404)
 
+
+async def _empty_page(visit: Visit, path: str, message: str, status: int) -> Response:
+    """The forms, and why there are no entries."""
+    users = await visit.app.ask(lambda tx: _users(tx, visit))
+    return frame.show(
+        visit,
+        "Trail",
+        "trail/list.html",
+        status=status,
+        message=message,
+        rows=[],
+        users=users,
+        most_users=MOST_USERS,
+        path=path,
+        selection=_EVERYTHING,
+        last=LAST,
+        first_page="",
+        next_page="",
+    )
+
+
+async def _list_page(visit: Visit, path: str, selection: TrailSelection) -> Response:
     def read(tx: Tx) -> tuple[list[EntryWords], int | None, Sequence[User]]:
         found = _entries(tx, visit, selection)
-        # Ended users too: what they did stays.
-        users = list_home(tx, visit.account_id, with_ended=True, limit=MOST_USERS)
+        users = _users(tx, visit)
         around = _around(tx, visit, path, found.entries)
         return [describe_entry(entry, around) for entry in found.entries], found.before_id, users
 
@@ -81,6 +113,7 @@ async def _page(visit: Visit, path: str) -> Response:
         visit,
         _title(selection),
         "trail/list.html",
+        message="",
         rows=rows,
         users=users,
         most_users=MOST_USERS,
@@ -90,6 +123,11 @@ async def _page(visit: Visit, path: str) -> Response:
         first_page=first_page,
         next_page=next_page,
     )
+
+
+def _users(tx: Tx, visit: Visit) -> list[User]:
+    """The users to choose from; ended ones too: what they did stays."""
+    return list_home(tx, visit.account_id, with_ended=True, limit=MOST_USERS)
 
 
 def _entries(tx: Tx, visit: Visit, selection: TrailSelection) -> EntriesAbout:

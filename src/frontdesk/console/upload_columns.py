@@ -71,7 +71,7 @@ _NOT_NOW = "The columns could not be looked at now. Try again in a moment."
 _NOTHING: dict[str, Any] = {"columns": [], "questions": [], "mapping": {}}
 
 
-class Problem(NamedTuple):
+class NoSuggestion(NamedTuple):
     """Why nothing is suggested, "" if something is, and what to do. `is_final`: no choice on the page
     lets the file be read, so that it has to be uploaded again. `asks_sheet`: another sheet may be read.
     """
@@ -88,7 +88,7 @@ class ColumnsPage(NamedTuple):
     draft: Draft
     plan: Plan
     saved: Sequence[StoredMapping]
-    problem: Problem
+    problem: NoSuggestion
 
     @property
     def can_run(self) -> bool:
@@ -251,13 +251,12 @@ async def _save_as(visit: Visit, mapping: dict[str, Any]) -> Response:
 
     def save(tx: Tx) -> None:
         check_mapping(name, mapping)
-        is_taken = any(each.name == name for each in list_mappings(tx, visit.account))
-        if is_taken and not visit.form.is_set("replace"):
-            raise WrongChoices({"name": "A mapping of this name is saved already.", "replace": "1"})
         if draft_of(tx, visit).mapping != mapping:  # else its dry run stays
             _set(tx, visit, mapping)
         key = MappingName(visit.account, name)
-        save_mapping(tx, key, mapping, visit.requester, default=None)
+        is_new = save_mapping(tx, key, mapping, visit.requester, default=None)
+        if not (is_new or visit.form.is_set("replace")):
+            raise WrongChoices({"name": "A mapping of this name is saved already.", "replace": "1"})
 
     return await _take(visit, save, Step.COLUMNS)
 
@@ -320,27 +319,27 @@ async def _show(visit: Visit, refusal: Refusal, *, is_overtaken: bool = False) -
     )
 
 
-def _read(tx: Tx, visit: Visit, draft: Draft, problem: Problem) -> ColumnsPage:
+def _read(tx: Tx, visit: Visit, draft: Draft, problem: NoSuggestion) -> ColumnsPage:
     plan = get_plan(tx, visit.reach, draft.plan_id or 0)
     return ColumnsPage(draft, plan, list_mappings(tx, visit.account), problem)
 
 
-async def _with_suggestion(visit: Visit, draft: Draft) -> tuple[Draft, Problem]:
+async def _with_suggestion(visit: Visit, draft: Draft) -> tuple[Draft, NoSuggestion]:
     """The draft with its suggestion, which the first look makes; and why there is none."""
     if draft.suggestion is not None:
-        return draft, Problem()
+        return draft, NoSuggestion()
     app = visit.app
     today = await _today(visit)
     make = partial(suggest, app.db, draft.id, visit.reach, now=visit.now, today=today)
     try:
         at_end = app.suggestions.begin(visit.account)
-        return await app.compute(make, at_end), Problem()
+        return await app.compute(make, at_end), NoSuggestion()
     except Unreadable as error:
         return draft, _problem_of(error, draft)
     except RateLimited:
-        return draft, Problem(_ANOTHER_UPLOAD)
+        return draft, NoSuggestion(_ANOTHER_UPLOAD)
     except Unavailable:
-        return draft, Problem(_NOT_NOW)
+        return draft, NoSuggestion(_NOT_NOW)
 
 
 async def _today(visit: Visit) -> str:
@@ -348,11 +347,11 @@ async def _today(visit: Visit) -> str:
     return account_day(visit.now, account.time_zone).latest
 
 
-def _problem_of(error: Unreadable, draft: Draft) -> Problem:
+def _problem_of(error: Unreadable, draft: Draft) -> NoSuggestion:
     """In the words of the form that takes a file."""
     if error.detail.endswith(OTHER_SHEETS):
         words = error.detail.removesuffix(OTHER_SHEETS).strip()
-        return Problem(f"Of the first sheet of the workbook: {words}", asks_sheet=True)
+        return NoSuggestion(f"Of the first sheet of the workbook: {words}", asks_sheet=True)
     if error.code == codes.files.WRONG_ENCODING:
         name = ENCODINGS.get(draft.encoding, draft.encoding)
         place = error.detail.partition(":")[0] if error.detail.startswith("Line") else "The file"
@@ -360,7 +359,7 @@ def _problem_of(error: Unreadable, draft: Draft) -> Problem:
             "Upload the file again, and choose there how it is written. A CSV of Excel on Windows is "
             f"mostly in “{ENCODINGS['cp1252']}”."
         )
-        return Problem(f"{place} is not written in “{name}”.", remedy, is_final=True)
+        return NoSuggestion(f"{place} is not written in “{name}”.", remedy, is_final=True)
     if error.code == codes.files.NO_HEADER and error.detail != OF_JSON:
         remedy = (
             "The columns are told apart by a line with their names. Without one, add it above the "
@@ -368,5 +367,5 @@ def _problem_of(error: Unreadable, draft: Draft) -> Problem:
             "again. If there is one, and its names are of another language, say in a mapping which "
             "column holds which field."
         )
-        return Problem(error.detail, remedy, is_final=True)
-    return Problem(error.detail)
+        return NoSuggestion(error.detail, remedy, is_final=True)
+    return NoSuggestion(error.detail)

@@ -222,14 +222,18 @@ def typed_roles(visit: Visit) -> frozenset[Role]:
 
 def typed_accounts(visit: Visit) -> list[int] | None:
     """The accounts of a support role, None for every one. Raises Invalid."""
-    words = visit.form.text("accounts").replace(",", " ").split()
-    is_good = all(
+    text = visit.form.text("accounts")
+    if not text:
+        return None
+    words = text.replace(",", " ").split()
+    # Commas alone name no account; they must not mean every one.
+    is_good = bool(words) and all(
         word.isascii() and word.isdecimal() and len(word) <= _LONGEST_ID for word in words
     )
     if not is_good or len(words) > MOST_NAMED_ACCOUNTS:
         rule = f"must be up to {MOST_NAMED_ACCOUNTS} numbers of accounts, with commas between them"
         raise Invalid([Fault("accounts", codes.operators.WRONG_ROLES, rule)])
-    return [int(word) for word in words] or None
+    return [int(word) for word in words]
 
 
 def place_of(visit: Visit) -> str:

@@ -90,8 +90,8 @@ def find_opening(tx: Tx, member_id: int, holder: Holder, *, now: datetime) -> Op
     return None
 
 
-def refuse_covered(tx: Tx, reach: Reach, member_id: int, holder: Holder, *, now: datetime) -> None:
-    """Raises RecordNotOpen unless the holder has the record open, and NotFound."""
+def require_open(tx: Tx, reach: Reach, member_id: int, holder: Holder, *, now: datetime) -> None:
+    """Raises NotFound, and RecordNotOpen unless the holder has opened the record and it still is."""
     member = get_kept(tx, reach, member_id)
     if find_opening(tx, member["id"], holder, now=now) is None:
         raise RecordNotOpen
@@ -104,7 +104,8 @@ def read_opened(
     view (`member.read`). Raises NotFound, and RecordNotOpen.
     """
     member = get_kept(tx, reach, member_id)
-    refuse_covered(tx, reach, member["id"], Holder(requester.actor, session_id), now=requester.now)
+    holder = Holder(requester.actor, session_id)
+    require_open(tx, reach, member["id"], holder, now=requester.now)
     account_id = member["account_id"]
     audit.record_action(tx, requester, "member.read", account_id, member["id"], session=session_id)
     [owner] = find_owners(tx, [member["plan_id"]]).rows

@@ -273,9 +273,10 @@ def _finish(claim: FileClaim, ending: Ending) -> None:
     )
     with claim.write() as tx:
         claim.save(tx, state=state, problem=problem, finished_at=finished_at)
-        record_action(
-            tx, requester, f"file.{state.value}", file.account_id, file.id, counts=file.counts
-        )
+        detail: dict[str, Any] = {"counts": file.counts}
+        if file.dry_run:
+            detail["dry_run"] = True  # nobody was changed
+        record_action(tx, requester, f"file.{state.value}", file.account_id, file.id, **detail)
         events.publish(tx, [event], now=now)
     if finished_at is not None:
         delete_content(claim.db, file.id)

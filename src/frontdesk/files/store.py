@@ -316,8 +316,8 @@ def find_mapping(tx: Tx, account_id: int, name: str | None) -> StoredMapping | N
 
 
 def save_mapping(tx: Tx, mapping: StoredMapping, *, is_new: bool) -> None:
-    """Replaces the mapping of this name, unless it is said to be new: then one that another transaction
-    has saved meanwhile is a unique violation. A new default replaces the earlier default.
+    """Replaces the mapping of this name, unless it is new: then one that another transaction has stored
+    meanwhile is a unique violation. A new default replaces the earlier default.
     """
     table = eligibility_mappings
     if not is_new:

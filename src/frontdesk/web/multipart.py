@@ -5,7 +5,7 @@ constant memory at any size. python-multipart finds the parts; what they may be 
 import logging
 import re
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
@@ -108,9 +108,11 @@ class FormWithFile:
         if not self._has_ended:
             raise _broke_off()
 
-    async def skip_rest(self) -> None:
-        """Read what is left and let it go, as long as a body may take."""
-        with suppress(HttpError), self._request.arriving():
+    async def skip_rest(self, *, is_signed_in: bool) -> None:
+        """Read what is left and let it go: of a user at the pace of an upload, of a stranger as long as
+        a small body may take.
+        """
+        with suppress(HttpError), nullcontext() if is_signed_in else self._request.arriving():
             async for _ in self._pieces:
                 pass
 
