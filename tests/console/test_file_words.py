@@ -128,7 +128,8 @@ def test_no_words_name_a_command_of_the_shell() -> None:
 
 
 def test_the_remedies_of_an_upload_are_its_steps() -> None:
-    uploaded, sent = file_of(draft_id=4), file_of()
+    uploaded = file_of(draft_id=4)
+    sent = file_of()
     words = {remedy: remedy_words(remedy, uploaded) for remedy in Remedy}
     assert not [text for text in words.values() if "send" in text.casefold().replace("sender", "")]
     assert words[Remedy.NAME_SHEET] == "Choose the sheet at the columns of the upload."

@@ -59,7 +59,7 @@ def test_an_export_is_dry_run_and_applied_and_no_page_shows_a_value(
     assert f"{dry.counts['refused']} refused" in page
     assert "Nothing was changed." in page
     assert "required in zipcode" in page
-    assert "Correct it at the source and send the whole file again" in page
+    assert "Correct it at the source and upload the whole file again" in page
     assert covers(browser)
     for word in dry.counts:
         browser.open(f"/console/accounts/{dry.account_id}/files/{dry.id}/rows?list={word}")
