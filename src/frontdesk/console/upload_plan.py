@@ -9,6 +9,7 @@ from frontdesk import codes
 from frontdesk.console import frame
 from frontdesk.console.actors import names_of
 from frontdesk.console.door import Pages
+from frontdesk.console.rules import rules_by_field
 from frontdesk.console.upload import UPLOAD, Said, draft_of, key_of, or_its_file, overtaken, way_on
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
@@ -62,7 +63,8 @@ async def take_plan(visit: Visit) -> Response:
             )
         )
     except Invalid as error:
-        return await _show(visit, Said(error.faults[0].message, 422))
+        [rule] = rules_by_field(error.faults).values()
+        return await _show(visit, Said(rule, 422))
     except WrongState as error:
         return await _show(visit, overtaken(error))
     return frame.go_to(way_on(draft))
@@ -84,10 +86,10 @@ def _read_choice(visit: Visit) -> tuple[int, FileMode]:
     """The plan and the mode of the form, which has no default. Raises Invalid."""
     number = visit.form.text("plan")
     if not (number.isascii() and number.isdecimal() and len(number) <= _LONGEST_NUMBER):
-        raise Invalid([Fault("plan", codes.faults.REQUIRED, "Choose the plan of the file.")])
+        raise Invalid([Fault("plan", codes.faults.REQUIRED, "choose the plan of the file")])
     word = visit.form.text("mode")
     if word not in {mode.value for mode in MODES}:
-        rule = "Say whether the file has changes only, or everyone in the plan."
+        rule = "say whether the file has changes only, or everyone in the plan"
         raise Invalid([Fault("mode", codes.faults.REQUIRED, rule)])
     return int(number), FileMode(word)
 
