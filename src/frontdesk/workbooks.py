@@ -44,7 +44,7 @@ STRINGS = "xl/sharedstrings.xml"
 STYLES = "xl/styles.xml"
 
 _SHEET_DATA = re.compile(rb"<((?:\w+:)?)sheetData\s*(/?)>")
-_VALUE = re.compile(rb"<(?:\w+:)?[vt][\s>]")
+_CELL_WITH_VALUE = re.compile(rb"<(?:\w+:)?[vt][\s>]")
 _ROOT = re.compile(rb"<(?:\w+:)?worksheet[\s>][^>]*>?")
 # calamine gives nothing for a cell with an error such as #N/A. Taken for a text, it can be refused.
 _ERROR = re.compile(rb'(<(?:\w+:)?c\s[^<>]*)t="e"')
@@ -141,7 +141,7 @@ class WorkbookPackage:
             zlib.error,
         ):
             return True
-        return len(start) == LOOKED_INTO_BYTES or _VALUE.search(start) is not None
+        return len(start) == LOOKED_INTO_BYTES or _CELL_WITH_VALUE.search(start) is not None
 
     def parsed(self, name: str) -> ET.Element:
         with self.open(name) as part:

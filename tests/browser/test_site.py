@@ -61,7 +61,8 @@ def test_the_keyboard_reaches_everything_and_its_place_is_seen(windows: Windows)
 def test_the_search_finds_codes_pages_and_operations(windows: Windows) -> None:
     page = windows.open("/docs")
     assert found(page, "not_unique")[0] == "/problems#not_unique"
-    assert found(page, "dry run")[0].split("#")[0] == "/docs/daily-file"
+    of_dry_runs = [each.split("#")[0] for each in found(page, "dry run")]
+    assert {"/docs/daily-file", "/docs/console"} <= set(of_dry_runs)
     operation = "/docs/reference#tag/eligibility/enrolMember"
     assert operation in found(page, "post eligibility")
     shows_well(page, TWO_LOOKS)

@@ -117,7 +117,14 @@ A_COMMAND = re.compile(r"\bfrontdesk (?:" + "|".join(COMMANDS) + r")\b")
 AN_OPERATION = re.compile(r"\b(?:GET|POST|PUT|PATCH|DELETE) /|If-(?:None-)?Match")
 PACKAGE = Path(codes.__file__).parents[1]
 # Printed by commands only: problems of an installation, and of a domain's records.
-OF_COMMANDS = ("cli", "backtest", "db/checks.py", "invitations/dns_records.py")
+# The page System tells operators, who have a shell, which command helps.
+OF_COMMANDS = (
+    "cli",
+    "backtest",
+    "console/system_words.py",
+    "db/checks.py",
+    "invitations/dns_records.py",
+)
 
 
 def sentences_of(*, of_commands: bool) -> list[str]:
