@@ -23,6 +23,7 @@ from tests.browser.window import DESK, Scheme, Windows
 from tests.patience import wait_until
 from tests.postgres import free_port
 
+HISTORY_SECONDS = 120.0  # of two weeks, by thousands of commits, beside tests that wait for disks
 ENDINGS: dict[Scheme, str] = {"light": "", "dark": "-dark"}  # of a picture's name
 
 # Gets the open page and what the demo has printed, which has its log-ins.
@@ -118,7 +119,11 @@ def _demo(folder: Path) -> Iterator[tuple[str, Callable[[], str]]]:
             command, env=others | settings, stdout=printed, stderr=subprocess.STDOUT
         )
     try:
-        wait_until(lambda: _is_ready(address, process, output), "the demo to serve")
+        wait_until(
+            lambda: _is_ready(address, process, output),
+            "the demo to serve",
+            at_earliest_after=HISTORY_SECONDS,
+        )
         yield address, output.read_text
     finally:
         process.terminate()
