@@ -111,8 +111,7 @@ def days_of(visit: Visit) -> timedelta | None:
 
 def number_in_form(visit: Visit, name: str) -> int:
     """The id in a hidden field; 0, which nothing has, for a text that is none."""
-    text = visit.form.text(name, longest=18)
-    return int(text) if text.isascii() and text.isdecimal() else 0
+    return visit.form.number(name, longest=18) or 0
 
 
 def chosen(visit: Visit, prefix: str) -> list[str]:

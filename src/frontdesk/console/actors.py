@@ -3,12 +3,12 @@
 from collections.abc import Collection, Mapping
 
 from frontdesk import access
+from frontdesk.audit.actors import user_id_of
 from frontdesk.db import Tx
 from frontdesk.reach import Reach
 from frontdesk.users.directory import find_users
 from frontdesk.users.model import User
 
-_USER = "user:"
 _COMMAND_LINE = "cli:"
 
 
@@ -19,7 +19,7 @@ def names_of(
     name, `an operator`, or the actor itself if it is known no more.
     """
     known = {actor for actor in actors if actor}
-    users = {int(actor.removeprefix(_USER)) for actor in known if _is_user(actor)}
+    users = {id_ for id_ in map(user_id_of, known) if id_ is not None}
     names = {user.actor: _name(user, reader) for user in find_users(tx, users).values()}
     programs = {actor for actor in known - names.keys() if not actor.startswith(_COMMAND_LINE)}
     if programs:
@@ -37,7 +37,3 @@ def _name(user: User, reader: User) -> str:
     if user.is_of_installation and not reader.is_of_installation:
         return f"{user.name} (of the service)"
     return f"{user.name} ({user.email})"
-
-
-def _is_user(actor: str) -> bool:
-    return actor.startswith(_USER) and actor.removeprefix(_USER).isdecimal()

@@ -319,8 +319,8 @@ async def overtaken_text(visit: Visit, overtaken: MemberOvertaken) -> str:
 
 def version_of(visit: Visit) -> int:
     """The version in the form. One that is no number is of no record."""
-    text = visit.form.text("version", longest=20)
-    return int(text) if text.isascii() and text.isdecimal() else -1
+    version = visit.form.number("version")
+    return -1 if version is None else version
 
 
 def path_of(visit: Visit, member_id: int) -> str:

@@ -5,6 +5,7 @@ a button.
 """
 
 from datetime import timedelta
+from typing import Any
 
 from frontdesk.console import frame
 from frontdesk.console.door import Pages
@@ -26,19 +27,8 @@ _STEP_SECONDS = 1.0  # for each step with the relay: the answer of a page comes 
 @PAGES.get("/console/system", for_=Right.SYSTEM)
 async def show_system(visit: Visit) -> Response:
     """Show each part with its state, and what waits by account."""
-    state = await _read(visit)
-    as_of = frame.times_of(visit).clock_text(state.as_of)
-    return show_live(
-        visit,
-        "System",
-        "system/state.html",
-        as_of=as_of,
-        state=state,
-        parts_shown=describe_parts(state, has_relay=visit.app.config.sends_mail),
-        silent_feed=SILENT_FEED,
-        count=count_text,
-        checked=None,
-    )
+    values = _values(visit, await _read(visit))
+    return show_live(visit, "System", "system/state.html", **values, checked=None)
 
 
 @PAGES.post("/console/system/check", for_=Right.SYSTEM)
@@ -58,18 +48,20 @@ async def check(visit: Visit) -> Response:
         return found
 
     found = await app.read_much_in_thread(find)
-    state = await _read(visit)
-    return frame.show(
-        visit,
-        "System",
-        "system/state.html",
-        as_of=frame.times_of(visit).clock_text(state.as_of),
-        state=state,
-        parts_shown=describe_parts(state, has_relay=app.config.sends_mail),
-        silent_feed=SILENT_FEED,
-        count=count_text,
-        checked=sorted(found, key=lambda each: each.is_warning),
-    )
+    values = _values(visit, await _read(visit))
+    checked = sorted(found, key=lambda each: each.is_warning)
+    return frame.show(visit, "System", "system/state.html", **values, checked=checked)
+
+
+def _values(visit: Visit, state: SystemState) -> dict[str, Any]:
+    """What the page shows of the state."""
+    return {
+        "as_of": frame.times_of(visit).clock_text(state.as_of),
+        "state": state,
+        "parts_shown": describe_parts(state, has_relay=visit.app.config.sends_mail),
+        "silent_feed": SILENT_FEED,
+        "count": count_text,
+    }
 
 
 async def _read(visit: Visit) -> SystemState:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from frontdesk import access, codes
 from frontdesk.audit.actions import Subject, subject_of
+from frontdesk.audit.actors import user_id_of
 from frontdesk.console import frame
 from frontdesk.console.actors import names_of
 from frontdesk.console.door import Pages
@@ -78,21 +79,7 @@ async def _page(visit: Visit, path: str) -> Response:
 async def _empty_page(visit: Visit, path: str, message: str, status: int) -> Response:
     """The forms, and why there are no entries."""
     users = await visit.app.ask(lambda tx: _users(tx, visit))
-    return frame.show(
-        visit,
-        "Trail",
-        "trail/list.html",
-        status=status,
-        message=message,
-        rows=[],
-        users=users,
-        most_users=MOST_USERS,
-        path=path,
-        selection=_EVERYTHING,
-        last=LAST,
-        first_page="",
-        next_page="",
-    )
+    return _show(visit, path, _EVERYTHING, users, status=status, message=message)
 
 
 async def _list_page(visit: Visit, path: str, selection: TrailSelection) -> Response:
@@ -109,19 +96,27 @@ async def _list_page(visit: Visit, path: str, selection: TrailSelection) -> Resp
         next_page = f"{path}?{query}&before={before_id}" if query else f"{path}?before={before_id}"
     is_first = selection.before_id == LAST
     first_page = "" if is_first else f"{path}?{query}" if query else path
+    return _show(
+        visit, path, selection, users, rows=rows, first_page=first_page, next_page=next_page
+    )
+
+
+def _show(
+    visit: Visit, path: str, selection: TrailSelection, users: Sequence[User], **values: Any
+) -> Response:
+    """The page of a selection. `values`: its entries and the addresses of other pages; or the status
+    and why there are none.
+    """
     return frame.show(
         visit,
         _title(selection),
         "trail/list.html",
-        message="",
-        rows=rows,
         users=users,
         most_users=MOST_USERS,
         path=path,
         selection=selection,
         last=LAST,
-        first_page=first_page,
-        next_page=next_page,
+        **({"message": "", "rows": [], "first_page": "", "next_page": ""} | values),
     )
 
 
@@ -145,8 +140,7 @@ def _entries(tx: Tx, visit: Visit, selection: TrailSelection) -> EntriesAbout:
 
 def _around(tx: Tx, visit: Visit, path: str, entries: Collection[Mapping[str, Any]]) -> Around:
     actors = {str(entry["actor"]) for entry in entries}
-    numbers = (actor.removeprefix("user:") for actor in actors if actor.startswith("user:"))
-    named = {int(number) for number in numbers if number.isdecimal()}
+    named = {id_ for id_ in map(user_id_of, actors) if id_ is not None}
     named |= {
         int(entry["subject_id"])
         for entry in entries

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from frontdesk.audit.actions import Subject, subject_of, words_of
+from frontdesk.audit.actors import user_id_of
 from frontdesk.users.model import Right, User
 
 MOST_SHOWN = 10  # of a list in a detail
@@ -111,10 +112,9 @@ def describe_entry(entry: Mapping[str, Any], around: Around) -> EntryWords:
 
 
 def _actor(actor: str, around: Around) -> Link:
-    number = actor.removeprefix("user:")
-    is_user = actor.startswith("user:") and number.isdecimal()
-    if is_user and around.shows_user(int(number)):
-        return Link(around.names.get(actor, actor), f"{around.path}?user={number}")
+    user_id = user_id_of(actor)
+    if user_id is not None and around.shows_user(user_id):
+        return Link(around.names.get(actor, actor), f"{around.path}?user={user_id}")
     login = actor.removeprefix("cli:")
     if login != actor and around.reader.is_of_installation:
         return Link(f"{login}, at the command line")

@@ -69,9 +69,8 @@ def key_of(visit: Visit) -> DraftKey:
     """The draft of the path, and the version in the form's field `version`: what the page has shown. A
     version that can't be one is that of no draft, so that the step raises DraftChanged.
     """
-    text = visit.form.text("version", longest=20)
-    is_number = text.isascii() and text.isdecimal() and int(text) <= _LARGEST_VERSION
-    return DraftKey(_id_of(visit), int(text) if is_number else 0)
+    version = visit.form.number("version", largest=_LARGEST_VERSION)
+    return DraftKey(_id_of(visit), version or 0)
 
 
 def overtaken(error: WrongState) -> Said:
@@ -83,8 +82,12 @@ def overtaken(error: WrongState) -> Said:
 
 def path_of(draft: Draft, step: Step | None = None) -> str:
     """The address of the upload, or of one of its steps."""
-    path = UPLOAD.format(account_id=draft.account_id, draft_id=draft.id)
-    return path if step is None else f"{path}/{step.value}"
+    return _path(draft.account_id, draft.id, step)
+
+
+def path_here(visit: Visit, step: Step) -> str:
+    """The address of a step of the upload that the path names."""
+    return _path(visit.account, _id_of(visit), step)
 
 
 def step_of(draft: Draft) -> Step:
@@ -116,6 +119,11 @@ def draft_words(draft: Draft) -> StateWords:
 
 def _open_questions(number: int) -> str:
     return "1 question is open" if number == 1 else f"{number} questions are open"
+
+
+def _path(account_id: int, draft_id: int, step: Step | None) -> str:
+    path = UPLOAD.format(account_id=account_id, draft_id=draft_id)
+    return path if step is None else f"{path}/{step.value}"
 
 
 def _path_of_file(account_id: int, file_id: int | None) -> str:

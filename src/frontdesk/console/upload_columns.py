@@ -28,6 +28,7 @@ from frontdesk.console.upload import (
     key_of,
     or_its_file,
     overtaken,
+    path_here,
     path_of,
     way_on,
 )
@@ -272,8 +273,7 @@ async def _take(visit: Visit, step: Callable[[Tx], None], next_step: Step) -> Re
         return await _show(visit, _refused(error))
     except WrongState as error:
         return await _show(visit, Refusal(overtaken(error)), is_overtaken=True)
-    draft = await visit.app.ask(partial(draft_of, visit=visit))
-    return frame.go_to(path_of(draft, next_step))
+    return frame.go_to(path_here(visit, next_step))
 
 
 def _refused(error: Invalid) -> Refusal:

@@ -11,7 +11,7 @@ from frontdesk.console.actors import names_of
 from frontdesk.console.door import Pages
 from frontdesk.console.rules import rules_by_field
 from frontdesk.console.upload import UPLOAD, Said, draft_of, key_of, or_its_file, overtaken, way_on
-from frontdesk.console.visit import Visit
+from frontdesk.console.visit import LONGEST_TEXT, Visit
 from frontdesk.db import Tx
 from frontdesk.errors import Fault, Invalid
 from frontdesk.files.drafts.steps import LIVES, discard, set_plan_and_mode
@@ -25,7 +25,7 @@ from frontdesk.web.response import Response
 PAGES = Pages()
 
 MODES = (FileMode.CHANGE, FileMode.FULL)
-_LONGEST_NUMBER = 18  # digits
+_LARGEST_NUMBER = 10**18 - 1
 
 
 class PlanPage(NamedTuple):
@@ -84,14 +84,14 @@ async def discard_upload(visit: Visit) -> Response:
 
 def _read_choice(visit: Visit) -> tuple[int, FileMode]:
     """The plan and the mode of the form, which has no default. Raises Invalid."""
-    number = visit.form.text("plan")
-    if not (number.isascii() and number.isdecimal() and len(number) <= _LONGEST_NUMBER):
+    plan_id = visit.form.number("plan", longest=LONGEST_TEXT, largest=_LARGEST_NUMBER)
+    if plan_id is None:
         raise Invalid([Fault("plan", codes.faults.REQUIRED, "choose the plan of the file")])
     word = visit.form.text("mode")
     if word not in {mode.value for mode in MODES}:
         rule = "say whether the file has changes only, or everyone in the plan"
         raise Invalid([Fault("mode", codes.faults.REQUIRED, rule)])
-    return int(number), FileMode(word)
+    return plan_id, FileMode(word)
 
 
 async def _show(visit: Visit, said: Said) -> Response:

@@ -12,7 +12,7 @@ from frontdesk.console.door import Pages
 from frontdesk.console.users import link_text, roles_of, typed_accounts, typed_roles
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
-from frontdesk.users import links
+from frontdesk.users import directory, links
 from frontdesk.users.model import NewUser, Right, UserInvitation
 from frontdesk.users.once import new_number
 from frontdesk.web.response import Response
@@ -23,7 +23,6 @@ _OF_ACCOUNT = "/console/accounts/{account_id}/account/invitations"
 _OF_INSTALLATION = "/console/system/invitations"
 PAGE = 50
 _LONGEST_EMAIL = 254
-_LAST = 2**62  # no database gets to such an id
 
 
 @PAGES.get(_OF_ACCOUNT, for_=Right.ACCOUNT_MANAGE)
@@ -35,8 +34,8 @@ async def show_invitations(visit: Visit) -> Response:
 
 async def _page(visit: Visit, message: str = "", status: int = 200) -> Response:
     before = visit.parameter("before")
-    is_number = before.isascii() and before.isdecimal() and len(before) <= len(str(_LAST)) - 1
-    before_id = int(before) if is_number else _LAST
+    is_number = before.isascii() and before.isdecimal() and len(before) < len(str(directory.LAST))
+    before_id = int(before) if is_number else directory.LAST
 
     def read(tx: Tx) -> tuple[list[UserInvitation], Mapping[str, str]]:
         found = links.list_invitations_of_home(

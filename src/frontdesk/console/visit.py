@@ -41,6 +41,14 @@ class Form:
             raise Invalid([Fault(name, codes.faults.TOO_LONG, rule)])
         return value
 
+    def number(self, name: str, *, longest: int = 20, largest: int = LARGEST_ID) -> int | None:
+        """The field as a whole number; None for a text that is none, and for a larger one. Raises
+        Invalid for a text with more than `longest` characters.
+        """
+        text = self.text(name, longest=longest)
+        is_number = text.isascii() and text.isdecimal()
+        return int(text) if is_number and int(text) <= largest else None
+
     def password(self, name: str) -> str:
         """The field as it was typed, spaces included."""
         return self.fields.get(name, "")

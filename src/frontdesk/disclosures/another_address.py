@@ -6,7 +6,7 @@ theirs gets no link. Later mails ask the same, whoever sends them, until somebod
 address: an editor, whose customer it is, or support with three facts (docs/decisions/0179).
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,8 +15,8 @@ from frontdesk.audit import Requester
 from frontdesk.codes import Kind
 from frontdesk.config import Uniqueness
 from frontdesk.db import Tx
-from frontdesk.disclosures.checks import find_facts
-from frontdesk.disclosures.model import FACTS_NEEDED, Holder
+from frontdesk.disclosures.checks import find_checks
+from frontdesk.disclosures.model import FACTS_NEEDED, CheckedField, Holder
 from frontdesk.eligibility import person_mail
 from frontdesk.eligibility.model import Outcome
 from frontdesk.eligibility.person_change import (
@@ -78,7 +78,13 @@ def is_proven(tx: Tx, requester: Requester, member_id: int, sender: MailSender) 
     if sender.vouches:
         return True
     holder = Holder(requester.actor, sender.session_id)
-    return len(find_facts(tx, member_id, holder, now=requester.now)) >= FACTS_NEEDED
+    checks = find_checks(tx, member_id, holder, now=requester.now)
+    return is_proven_by(checks.facts, sender)
+
+
+def is_proven_by(facts: Collection[CheckedField], sender: MailSender) -> bool:
+    """As `is_proven`, of the facts that the sender's session has."""
+    return sender.vouches or len(facts) >= FACTS_NEEDED
 
 
 def change_address(

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from frontdesk.audit import Requester
 from frontdesk.clock import account_day
 from frontdesk.db import Tx
-from frontdesk.disclosures.another_address import MailSender, is_proven
-from frontdesk.disclosures.checks import find_facts
+from frontdesk.disclosures.another_address import MailSender, is_proven_by
+from frontdesk.disclosures.checks import find_checks
 from frontdesk.disclosures.covered import read_covered
 from frontdesk.disclosures.model import CheckedField, Holder
 from frontdesk.disclosures.opened import find_opening, read_opened
@@ -65,13 +65,14 @@ def view_change_form(
         values = {name: text_of_field(name, member[name]) for name in CORRECTED}
     [owner] = find_owners(tx, [member["plan_id"]]).rows
     invitations = find_of_members(tx, [member["id"]])
+    facts = find_checks(tx, member["id"], holder, now=now).facts
     return ChangeForm(
         covered=read_covered(tx, reach, member["id"], now=now),
         version=read_version(tx, member["id"]),
         today=account_day(now, owner["time_zone"]).earliest,
         is_open=is_open,
         values=values,
-        facts=find_facts(tx, member["id"], holder, now=now),
-        is_proven=is_proven(tx, requester, member["id"], sender),
+        facts=facts,
+        is_proven=is_proven_by(facts, sender),
         invitation=invitations[0].state if invitations else None,
     )

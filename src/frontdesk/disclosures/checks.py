@@ -93,14 +93,6 @@ def find_checks(tx: Tx, member_id: int, holder: Holder, *, now: datetime) -> Cal
     return CallersChecks(matches, left=max(0, CHECKS_AN_HOUR - done))
 
 
-def find_facts(tx: Tx, member_id: int, holder: Holder, *, now: datetime) -> frozenset[CheckedField]:
-    """The fields of which the holder's caller knew the value within the last hour (`find_checks`).
-    The e-mail address is no fact: it is what a caller wants changed.
-    """
-    matches = find_checks(tx, member_id, holder, now=now).matches
-    return frozenset(field for field, agrees in matches.items() if agrees) - {CheckedField.EMAIL}
-
-
 def _refuse_above_limit(tx: Tx, requester: Requester, member_id: int) -> None:
     """Raises RateLimited if the person was checked too often. Holds the person's checks until the
     transaction ends.

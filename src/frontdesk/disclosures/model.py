@@ -95,6 +95,14 @@ class CallersChecks(NamedTuple):
     matches: Mapping[CheckedField, bool]
     left: int
 
+    @property
+    def facts(self) -> frozenset[CheckedField]:
+        """The fields of which the caller knew the value. The e-mail address is no fact: it is what a
+        caller wants changed.
+        """
+        known = frozenset(field for field, agrees in self.matches.items() if agrees)
+        return known - {CheckedField.EMAIL}
+
 
 class Opening(NamedTuple):
     """A user opens the record of a person: why, and for which case. `session_id` is the user's

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from frontdesk.audit import Requester
 from frontdesk.db import Tx
-from frontdesk.disclosures.another_address import MailSender, is_proven
+from frontdesk.disclosures.another_address import MailSender, is_proven_by
 from frontdesk.disclosures.checks import find_checks
 from frontdesk.disclosures.covered import read_covered
 from frontdesk.disclosures.model import CallersChecks, Holder
@@ -66,6 +66,7 @@ def view_person(
     if opening is not None:
         record = read_opened(tx, requester, reach, member["id"], session_id=session_id)
     mailed = mailed_member(tx, member, now=now)
+    checks = find_checks(tx, member["id"], holder, now=now)
     return PersonView(
         covered=read_covered(tx, reach, member["id"], now=now),
         plan_name=get_plan(tx, Reach.of(member["account_id"]), member["plan_id"]).name,
@@ -74,7 +75,7 @@ def view_person(
         similar=find_similar_to(tx, reach, member["id"], now=now),
         record=record,
         open_until=opening and opening.until,
-        is_proven=is_proven(tx, requester, member["id"], viewer.sender),
+        is_proven=is_proven_by(checks.facts, viewer.sender),
         version=read_version(tx, member["id"]),
-        checks=find_checks(tx, member["id"], holder, now=now),
+        checks=checks,
     )

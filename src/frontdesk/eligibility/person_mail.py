@@ -101,7 +101,7 @@ def mail_to_new_address(
     if not is_proven:
         return NewAddressMail.UNPROVEN
     try:
-        resend(tx, reach, member["id"], requester, is_proven=True)
+        resend(tx, reach, member["id"], requester)
     except FrontdeskError:
         return NewAddressMail.REFUSED
     return NewAddressMail.SENT

@@ -1,3 +1,3 @@
 """What operators see of the whole installation: its problems (`problems`), the work that waits and
-who does it (`state`), its accounts (`accounts`). The command line and the console show the same.
+who does it, its accounts (`state`). The command line and the console show the same.
 """
