@@ -3,7 +3,7 @@
 import pytest
 import sqlalchemy as sa
 
-from frontdesk.access.tables import api_clients
+from frontdesk.access.tables import accounts, api_clients
 from frontdesk.db import Database
 from frontdesk.files.tables import eligibility_files
 from frontdesk.plans.tables import plans
@@ -51,6 +51,35 @@ def test_no_page_of_waits_shows_a_character_that_nobody_sees(
     assert TURNED not in browser.page
     assert UNSEEN not in browser.page
     assert f"<bdi>{SHOWN}</bdi>" in browser.page
+
+
+@pytest.mark.parametrize(
+    ("role", "path"),
+    [
+        (Role.ADMIN, "/console/accounts/{account}/account"),
+        (Role.ADMIN, "/console/accounts/{account}/account/clients"),
+        (Role.ADMIN, "/console/accounts/{account}/account/clients/{client}"),
+        (Role.ADMIN, "/console/accounts/{account}/account/users"),
+        (Role.ADMIN, "/console/accounts/{account}/account/users/1"),
+        (Role.ADMIN, "/console/accounts/{account}/trail"),
+        (Role.OPERATOR, "/console/system"),
+        (Role.OPERATOR, "/console/system/accounts"),
+        (Role.AUDITOR, "/console/trail"),
+    ],
+)
+def test_no_page_of_who_looks_after_access_shows_a_character_that_nobody_sees(
+    desk: Desk, sign_in: SignIn, customer: Customer, db: Database, role: Role, path: str
+) -> None:
+    desk.hand_in(csv_of([row(1)]))
+    browser = sign_in(role)
+    with db.write() as tx:
+        for table in (accounts, api_clients, users):
+            tx.execute(sa.update(table).values(name=MARKER))
+    browser.open(path.format(account=customer.account_id, client=customer.client_id))
+    assert browser.status == 200
+    assert TURNED not in browser.page
+    assert UNSEEN not in browser.page
+    assert f"<bdi>{SHOWN}" in browser.page
 
 
 def test_a_long_name_is_shown_with_its_end_and_the_whole_as_title() -> None:
