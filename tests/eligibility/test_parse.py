@@ -48,6 +48,7 @@ def read(**body: Any) -> MemberRecord:
         ("state", "massachusetts", "MA"),
         ("medical_eligibility", True, "TRUE"),
         ("relationship_code_hipaa", 1, "01"),
+        ("relationship_code_hipaa", 18.0, "18"),
         ("relationship_code_hipaa", "018", "018"),
         ("subscriber_relationship", "dependent", "Dependent"),
         ("metadata", {"b": " kept ", "a": ""}, {"b": " kept ", "a": ""}),

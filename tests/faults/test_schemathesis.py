@@ -128,10 +128,10 @@ def file_contents(examples: list[str]) -> SearchStrategy[bytes]:
 
 def exceptions() -> Iterator[dict[str, Any]]:
     """What a schema can't tell: that a value is taken, that a new member needs more, how a client
-    proves itself, that a version is stale, in which state a file is. Such requests are refused
-    although they fit the schema. All other checks hold everywhere.
+    proves itself, that a version is stale, in which state a file is, under which plan a member is.
+    Such requests are refused although they fit the schema. All other checks hold everywhere.
     """
-    yield expecting("enrolMember", "422")
+    yield expecting("enrolMember", "409 422")  # move=false, and the member is under another plan
     yield expecting("listEligibleMembers", "422")  # an identifier stands alone, a date exists
     yield expecting("findEligibleMembers", "422")
     # An address is judged by more than its letters, an event and a time too.
