@@ -76,6 +76,10 @@ class ReplayEvent(NamedTuple):
     group: int = 0
     known_at: float = 0.0
     id: str = ""
+    patient_class: str | None = None
+    priority: int | None = None
+    not_before: float | None = None
+    until: float | None = None
 
 
 class ParsedEvent(NamedTuple):

@@ -28,12 +28,20 @@ WIDEST = 3.0
 MOST_WAITS = 2000.0  # of a record: beyond, older waits count less
 
 
+class Newcomer(NamedTuple):
+    """A patient that joins the plan now. `patient_class` None: like the patients of the last hours."""
+
+    plan_id: int
+    patient_class: str | None = None
+
+
 class OngoingVisit(NamedTuple):
     """A visit in progress. `waited_seconds`: the wait of its patient before it; None if unknown."""
 
     plan_id: int
     elapsed_seconds: float
     waited_seconds: float | None = None
+    patient_class: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +50,8 @@ class Doctor:
     time.
 
     `name` identifies the doctor's past visits; without it, or without `on_duty_seconds`, the
-    doctor's pauses are unknown.
+    doctor's pauses are unknown. `paused_seconds`: a reported pause is expected to last so much
+    longer; 0 without one.
     """
 
     plan_ids: frozenset[int] | None
@@ -50,6 +59,7 @@ class Doctor:
     visits: tuple[OngoingVisit, ...]
     name: str | None = None
     on_duty_seconds: float | None = None
+    paused_seconds: float = 0.0
 
     def serves(self, plan_id: int) -> bool:
         return self.plan_ids is None or plan_id in self.plan_ids
@@ -63,13 +73,19 @@ class PastVisit(NamedTuple):
     ended_seconds_ago: float
     doctor: str | None = None
     waited_seconds: float | None = None
+    patient_class: str | None = None
 
 
 class PastWait(NamedTuple):
-    """A wait that has ended: with a visit, or the patient left."""
+    """A wait that has ended: with a visit, or the patient left. A higher `priority` goes first;
+    `plan_id` None: unknown.
+    """
 
     seconds: float
     left: bool
+    plan_id: int | None = None
+    patient_class: str | None = None
+    priority: int = 0
 
 
 class DutySpan(NamedTuple):
@@ -89,6 +105,10 @@ class DoctorPool:
     patient leaves the line and that no doctor comes or goes: `waited` (seconds, in the order of
     `waiting`), `past_waits` (the last 200 or so) and `duty` (the last four hours, doctors on duty
     now included). `feed_late_seconds`: the delay of events.
+
+    In the order of `waiting`, too: `classes` and `priorities` of the patients; left out where no
+    patient has one. `resumed`: when reported pauses of the last four hours ended, as doctor and
+    seconds ago.
     """
 
     doctors: Sequence[Doctor]
@@ -98,6 +118,9 @@ class DoctorPool:
     past_waits: Sequence[PastWait] = ()
     duty: Sequence[DutySpan] = ()
     feed_late_seconds: float = 0.0
+    classes: Sequence[str | None] = ()
+    priorities: Sequence[int] = ()
+    resumed: Sequence[tuple[str, float]] = ()
 
 
 class WaitEstimate(NamedTuple):
