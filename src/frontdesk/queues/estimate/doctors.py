@@ -148,7 +148,7 @@ class Turns:
 def _visits(pool: DoctorPool) -> list[_Visit]:
     visits: list[_Visit] = [
         (-ago - seconds, -ago, doctor, plan_id, waited, place)
-        for place, (plan_id, seconds, ago, doctor, waited) in enumerate(pool.past)
+        for place, (plan_id, seconds, ago, doctor, waited, _) in enumerate(pool.past)
         if doctor is not None
     ]
     return visits + [
