@@ -104,7 +104,7 @@ class AbandonmentModel:
         """`waiting`: the seconds that the patients in the line have waited so far without leaving,
         which count too.
         """
-        leavers = sorted([max(1.0, seconds) for seconds, left in past if left])
+        leavers = sorted([max(1.0, wait.seconds) for wait in past if wait.left])
         steps = max(1, min(LEAVING_STEPS, len(leavers) // LEAVING_STEPS))
         ends = sorted({leavers[len(leavers) * i // steps] for i in range(1, steps)})
         self._starts = [0.0, *ends]
