@@ -70,7 +70,7 @@ class Scenario:
     seconds of the day.
 
     After each visit the doctor takes `notes`; its end is reported `end_late` seconds late, every
-    event `feed_late` seconds late.
+    event `feed_late` seconds late. `is_first_day`: the service knows nothing of other days.
     """
 
     name: str
@@ -80,6 +80,7 @@ class Scenario:
     notes: Draw = nothing
     end_late: Draw = nothing
     feed_late: float = 0.0
+    is_first_day: bool = False
 
 
 @dataclass(eq=False)
@@ -159,7 +160,7 @@ class Day:
         # so that the interval learns from the wait that follows
         self.known.note_estimate(str(self.joined), estimate)
         asked = Question(self.known, pool, plan_id)
-        seconds, low, high = estimate
+        seconds, low, high = estimate[:3]
         said = {OURS: seconds, LOW: low or 0, HIGH: high or 0, AHEAD: ahead_of(asked)}
         return said | {name: rule(asked) for name, rule in RIVALS.items()}
 

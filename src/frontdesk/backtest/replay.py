@@ -17,13 +17,11 @@ from frontdesk.queues.estimate.model import (
     Doctor,
     DoctorPool,
     DutySpan,
-    IntervalRecord,
     OngoingVisit,
     PastVisit,
     PastWait,
-    WaitEstimate,
-    note_wait,
 )
+from frontdesk.queues.estimate.record import PlanRecord, WaitEstimate, note_wait
 from frontdesk.queues.model import (
     KNOWN_WAITS,
     LONGEST_VISIT,
@@ -69,13 +67,11 @@ class QueueReplay:
         self._waits_over: deque[tuple[float, PastWait]] = deque(maxlen=KNOWN_WAITS)
         self._spans: deque[tuple[str, float, float]] = deque()
         self._estimates: dict[str, WaitEstimate] = {}  # by visit of a patient that waits
-        # By plan, how the intervals that were told have held.
-        self.records: dict[int, IntervalRecord] = {}
+        # By plan, what the estimates that were told have taught.
+        self.records: dict[int, PlanRecord] = {}
 
     def note_estimate(self, visit: str, estimate: WaitEstimate) -> None:
-        """Store the estimate of the visit's patient; its interval is compared with the wait that
-        follows.
-        """
+        """Store the estimate of the visit's patient; it is compared with the wait that follows."""
         self._estimates[visit] = estimate
 
     def apply(self, event: ReplayEvent) -> None:
@@ -194,9 +190,7 @@ class QueueReplay:
             return
         one.waited_seconds = self.last_waits[one.plan_id] = waited
         if estimate is not None:
-            note_wait(
-                self.records, one.plan_id, waited, estimate.low_seconds, estimate.high_seconds
-            )
+            note_wait(self.records, one.plan_id, waited, estimate)
 
 
 def _known_since(duty: _Duty, now: float) -> float:

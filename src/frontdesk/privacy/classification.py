@@ -269,7 +269,7 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
     ),
     "estimate_log": _columns(
         id=["id", "plan_id"],
-        fact=["estimate_seconds", "low_seconds", "high_seconds"],
+        fact=["estimate_seconds", "low_seconds", "high_seconds", "basis", "classes"],
         time=["taken_at", "expires_at"],
     ),
     "stored_answers": _columns(

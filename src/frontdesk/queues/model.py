@@ -3,7 +3,7 @@ aware UTC datetimes.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -11,7 +11,8 @@ from math import ceil
 from typing import Generic, NamedTuple, TypeVar
 
 from frontdesk.errors import Fault
-from frontdesk.queues.estimate.model import READY_SECONDS, IntervalRecord
+from frontdesk.queues.estimate.model import READY_SECONDS
+from frontdesk.queues.estimate.record import EstimateBasis, PlanRecord, WaitEstimate
 
 INTERVAL_SHARE = 0.8  # of the waits are expected to fall into the interval
 LONGEST_WAIT = timedelta(hours=24)  # an older wait is ignored: the event that ended it never came
@@ -157,6 +158,9 @@ class Duty:
 class QueueInfo(NamedTuple):
     """One plan's queue. `estimated_wait_seconds` is -1 exactly when no doctor is on duty; then
     there is no interval.
+
+    `basis`: what the estimate is compared with later; `classes`: the estimates for newcomers of
+    each class that the plan had in the last hours.
     """
 
     estimated_wait_seconds: int
@@ -164,6 +168,20 @@ class QueueInfo(NamedTuple):
     doctors_on_duty: bool
     low_seconds: int | None = None
     high_seconds: int | None = None
+    basis: EstimateBasis | None = None
+    classes: Mapping[str, WaitEstimate] = {}
+
+    def of_class(self, patient_class: str | None) -> "QueueInfo":
+        """The queue as a newcomer of the class meets it; of a class that the plan had not lately,
+        and of None, as anyone does.
+        """
+        estimate = self.classes.get(patient_class or "")
+        if estimate is None:
+            return self
+        seconds, low, high, basis = estimate
+        return self._replace(
+            estimated_wait_seconds=seconds, low_seconds=low, high_seconds=high, basis=basis
+        )
 
 
 class PlanQueue(NamedTuple):
@@ -176,11 +194,11 @@ class PlanQueue(NamedTuple):
     in_visit: int
 
 
-class IntervalRecords(NamedTuple):
-    """By plan, the misses of the given intervals, of waits that ended by `until`."""
+class EstimateRecords(NamedTuple):
+    """By plan, what the estimates have taught whose waits ended by `until`."""
 
     until: datetime
-    plans: dict[int, IntervalRecord]
+    plans: dict[int, PlanRecord]
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +209,7 @@ class QueueSnapshot:
     ttl_seconds: int
     taken_at: datetime
     expires_at: datetime
-    records: IntervalRecords | None = None
+    records: EstimateRecords | None = None
 
     def in_time(self, now: datetime) -> bool:
         """False when it has expired, or when a clock that was set back makes it one of the future."""
@@ -207,7 +225,9 @@ class QueueSnapshot:
 
 
 class WaitOutcome(NamedTuple):
-    """An estimate and the wait that followed, in seconds."""
+    """An estimate and the wait that followed, in seconds. `patient_class`: the class for which the
+    estimate was, None for that of anyone.
+    """
 
     plan_id: int
     joined_at: datetime
@@ -215,6 +235,14 @@ class WaitOutcome(NamedTuple):
     wait_seconds: float
     low_seconds: int | None = None
     high_seconds: int | None = None
+    basis: EstimateBasis | None = None
+    patient_class: str | None = None
+
+    @property
+    def estimate(self) -> WaitEstimate:
+        return WaitEstimate(
+            self.estimate_seconds, self.low_seconds, self.high_seconds, self.basis
+        )
 
     @property
     def side(self) -> int | None:

@@ -67,7 +67,7 @@ queue_snapshots = sa.Table(
     *key(Id, "account_id", to="accounts.id"),
     *required(UtcTime(), "taken_at", "expires_at"),
     *required(Json, "queues"),
-    *optional(Json, "records"),  # how the intervals have held
+    *optional(Json, "records"),  # what the estimates have taught
 )
 
 # Given estimates, for comparison with the waits that followed (model.measure_accuracy).
@@ -81,6 +81,8 @@ estimate_log = sa.Table(
     *optional(
         sa.Integer(), "low_seconds", "high_seconds"
     ),  # of the interval; null without a doctor on duty
+    *optional(Json, "basis"),  # what the wait is compared with
+    *optional(Json, "classes"),  # the estimates for newcomers of each class
     sa.Index("ix_estimate_log_plan_id_taken_at", "plan_id", "taken_at"),
     sa.Index("ix_estimate_log_taken_at", "taken_at"),
 )

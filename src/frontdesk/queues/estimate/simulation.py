@@ -145,6 +145,7 @@ class QueueSimulation:
         enough = min(SLOTS_SIMULATED // max(1, slots), TURNS_SIMULATED // max(1, len(pool.waiting)))
         self._runs = max(MIN_RUNS, min(MAX_RUNS, enough))
         self._turns = Turns(pool)
+        self.known_seconds = self._turns.horizon
         self._unseen: list[list[UnseenJoin]] = []
         if self._late:
             self._unseen = unseen_joins(pool, self._runs, known_for=self._turns.horizon)
