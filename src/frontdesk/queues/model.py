@@ -240,9 +240,7 @@ class WaitOutcome(NamedTuple):
 
     @property
     def estimate(self) -> WaitEstimate:
-        return WaitEstimate(
-            self.estimate_seconds, self.low_seconds, self.high_seconds, self.basis
-        )
+        return WaitEstimate(self.estimate_seconds, self.low_seconds, self.high_seconds, self.basis)
 
     @property
     def side(self) -> int | None:

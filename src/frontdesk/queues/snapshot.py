@@ -217,8 +217,7 @@ def queue_state(
 def counted(
     tx: Tx, account_id: int, records: EstimateRecords | None, now: datetime
 ) -> EstimateRecords:
-    """The records of the account's plans with the waits that ended since they were last counted; the same records while a count is not due. A wait counts once, when it is over.
-    """
+    """The records of the account's plans with the waits that ended since they were last counted; the same records while a count is not due. A wait counts once, when it is over."""
     until = now - SETTLED
     if records is None:
         return EstimateRecords(until, {})
@@ -233,10 +232,6 @@ def counted(
     )
     for outcome in outcomes:
         note_wait(
-            plans,
-            outcome.plan_id,
-            outcome.wait_seconds,
-            outcome.estimate,
-            outcome.patient_class,
+            plans, outcome.plan_id, outcome.wait_seconds, outcome.estimate, outcome.patient_class
         )
     return EstimateRecords(until, plans)

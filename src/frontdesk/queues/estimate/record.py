@@ -17,14 +17,16 @@ ALLOWED = 0.1  # the share of the waits at either side of the interval
 # By so much an end moves in or out after each wait, as a logarithm. At 0.03 the ends of a steady
 # line stay within a tenth of their place, and a wrong width is halved within about 150 waits.
 STEP = 0.03
-FEW_WAITS = 100.0  # a band with so many waits counts half, the whole plan the other half
+FEW_WAITS = 50.0  # a band with so many waits counts half, the whole plan the other half
 NARROWEST = 0.5
 WIDEST = 3.0
 
 ERROR_STEP = 0.02  # the means of the last fifty waits or so
 PROOF_STEP = 0.002  # whether the correction helps is judged over five hundred
 FEW_PROOFS = 1000.0  # so many waits prove half
-LEAST_GAIN = 0.01  # below this gain the correction is not used, from LEAST_GAIN + FULL_GAIN on fully
+LEAST_GAIN = (
+    0.01  # below this gain the correction is not used, from LEAST_GAIN + FULL_GAIN on fully
+)
 FULL_GAIN = 0.04
 LEAST_FACTOR = 0.1
 LARGEST_FACTOR = 2.5
@@ -163,7 +165,9 @@ class PlanRecord(NamedTuple):
         own = self.errors.get(patient_class, ErrorRecord())
         return of_plan + own.proof * (own.factor - of_plan)
 
-    def basis(self, ahead: int, raw_seconds: float | None, patient_class: str | None) -> EstimateBasis:
+    def basis(
+        self, ahead: int, raw_seconds: float | None, patient_class: str | None
+    ) -> EstimateBasis:
         """The basis of an estimate that is given now."""
         factors = (
             round(self.errors.get(key, ErrorRecord()).factor, 4) for key in (None, patient_class)

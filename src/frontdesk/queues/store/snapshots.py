@@ -10,12 +10,7 @@ from frontdesk.db import Tx
 from frontdesk.db.sets import SameKey, as_json, by_key
 from frontdesk.plans.tables import plans
 from frontdesk.queues.estimate.record import PlanRecord, WaitEstimate
-from frontdesk.queues.model import (
-    EncounterState,
-    QueueInfo,
-    QueueSnapshot,
-    WaitOutcome,
-)
+from frontdesk.queues.model import EncounterState, QueueInfo, QueueSnapshot, WaitOutcome
 from frontdesk.queues.store.json_forms import (
     basis_of_json,
     classes_as_json,
@@ -43,7 +38,9 @@ def find_snapshot(tx: Tx, account_id: int, *, lock: bool = False) -> QueueSnapsh
         return None
     queues = {int(id_): queue_of_json(values) for id_, values in row.queues.items()}
     ttl_seconds = round((row.expires_at - row.taken_at).total_seconds())
-    return QueueSnapshot(queues, ttl_seconds, row.taken_at, row.expires_at, records_of_json(row.records))
+    return QueueSnapshot(
+        queues, ttl_seconds, row.taken_at, row.expires_at, records_of_json(row.records)
+    )
 
 
 def list_records(tx: Tx, reach: Reach) -> dict[int, PlanRecord]:
