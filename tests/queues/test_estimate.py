@@ -442,3 +442,25 @@ def test_a_state_that_was_loaded_at_once_is_no_late_feed() -> None:
     assert usual_lateness([(10.0, 240.0), (10.0, 600.0), (10.0, 480.0)]) == 0.0
     assert usual_lateness([(10.0, 240.0), (10.0, 600.0), (50.0, 1.0)]) == 1.0
     assert usual_lateness([]) == 0.0
+
+
+def test_one_quick_leaver_does_not_empty_the_line() -> None:
+    three = DoctorPool(
+        [busy(300)] * 3, [PLAN] * 40, TEN_MINUTES, waited=[3 * HOUR - 60 * i for i in range(40)]
+    )
+    with_leaver = replace(three, past_waits=[PastWait(30.0, left=True)])
+    assert wait_of(with_leaver) > 0.7 * wait_of(three)
+
+
+@pytest.mark.parametrize("days_on_duty", [0.2, 7])
+def test_the_longer_a_patient_waits_beside_a_ready_doctor_the_longer_the_wait(
+    days_on_duty: float,
+) -> None:
+    silent = Doctor(None, 1, (), "a", days_on_duty * 24 * HOUR)
+    waits = [
+        wait_of(DoctorPool([silent], [PLAN], RARE, waited=[minutes * 60.0]))
+        for minutes in (1, 10, 60, 180)
+    ]
+    assert waits[0] <= waits[1] < waits[2] < waits[3]
+    assert waits[2] > HOUR
+    assert waits[3] > 2.5 * HOUR

@@ -30,7 +30,8 @@ IN_TIME_WEIGHT = 2.0  # number of ends reported in time that are assumed before 
 READY_WEIGHT = 0.5
 LONGEST_SECONDS = 7200.0  # a longer pause counts as this: the end of the duty was forgotten
 # A pause unlike all known ones: its share, and its mean from now on. It counts only against a
-# doctor that is passed over or lets a patient wait.
+# doctor that is passed over or lets a patient wait. The mean is at least as long as a patient has
+# waited beside the doctor: the longer an absence has lasted, the longer it is expected to last.
 RARE_SHARE = 0.01
 RARE_SECONDS = 600.0
 
@@ -184,7 +185,7 @@ class _Evidence(NamedTuple):
     """Signs of a team's patients that its idle doctors pause."""
 
     waits_now: float  # the longest present wait
-    let_wait_ago: float | None  # when the last patient with a wait was taken
+    let_wait: Turn | None  # the last patient with a wait that was taken
     chosen_ago: list[float]  # when each idle doctor was chosen for a patient, the latest first
     idle: int  # doctors that look free
 
@@ -201,7 +202,6 @@ class Pauses:
         self._pool = pool
         self._turns = turns
         self._points = _points(turns.taken)
-        self._rare = [(RARE_SECONDS * part, RARE_SHARE / POINTS) for part in curve()]
         self._evidence: dict[frozenset[int] | None, _Evidence] = {}
 
     def after_visit(self, count: int) -> list[float] | None:
@@ -217,10 +217,12 @@ class Pauses:
             return None
         seen = self._evidence_of(doctor.plan_ids)
         away = 0.0  # the least time that the doctor has been away for, because a patient waited
-        if min(idle, seen.waits_now) > READY_SECONDS:
+        beside = min(idle, seen.waits_now)  # for how long a patient has waited beside the doctor
+        if beside > READY_SECONDS:
             away = idle
-        elif seen.let_wait_ago is not None and idle - seen.let_wait_ago > READY_SECONDS:
-            away = idle - seen.let_wait_ago
+        elif seen.let_wait is not None and idle - seen.let_wait.ago > READY_SECONDS:
+            away = idle - seen.let_wait.ago
+            beside = min(away, seen.let_wait.waited_seconds or 0.0)
         passed = 0 if doctor.visits else bisect_left(seen.chosen_ago, idle)
         if not (away or passed or self._points[-1][0] > idle):
             return None
@@ -230,7 +232,9 @@ class Pauses:
             for seconds, weight in self._points
             if seconds > away or not away
         ]
-        return Lengths(points + self._rare).parts(count)
+        rare = max(RARE_SECONDS, beside)
+        points += [(rare * part, RARE_SHARE / POINTS) for part in curve()]
+        return Lengths(points).parts(count)
 
     def _evidence_of(self, plan_ids: frozenset[int] | None) -> _Evidence:
         found = self._evidence.get(plan_ids)
@@ -251,7 +255,7 @@ def _evidence(
         for plan_id, waited in zip(pool.waiting, pool.waited, strict=False)
         if waited < overtaken and (plan_ids is None or plan_id in plan_ids)
     )
-    let_wait = (turn.ago for turn in own if (turn.waited_seconds or 0.0) > READY_SECONDS)
+    let_wait = (turn for turn in own if (turn.waited_seconds or 0.0) > READY_SECONDS)
     idle = sum(len(one.visits) < one.capacity for one in pool.doctors if one.plan_ids == plan_ids)
     return _Evidence(
         next(waits, 0.0),

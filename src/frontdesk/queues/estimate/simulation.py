@@ -108,8 +108,7 @@ class AbandonmentModel:
         steps = max(1, min(LEAVING_STEPS, len(leavers) // LEAVING_STEPS))
         ends = sorted({leavers[len(leavers) * i // steps] for i in range(1, steps)})
         self._starts = [0.0, *ends]
-        # Only a part of the line: a long one must not outweigh the few past waits.
-        waits = sorted([*(wait.seconds for wait in past), *waiting[: len(past) // 4]])
+        waits = sorted([*(wait.seconds for wait in past), *waiting])
         sums = [0.0, *accumulate(waits)]
         self._rates = [0.0]
         self._spent = [0.0]
