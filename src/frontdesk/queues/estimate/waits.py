@@ -15,6 +15,7 @@ from frontdesk.queues.estimate.model import (
     DoctorPool,
     DutySpan,
     IntervalRecord,
+    Newcomer,
     WaitEstimate,
 )
 from frontdesk.queues.estimate.simulation import QueueSimulation
@@ -51,7 +52,8 @@ def estimate_waits(
     trend = staffing_trend(pool.duty) if doctors else None
     known = records or {}
     estimates = {}
-    for plan_id, simulated in simulation.waits(plan_ids).items():
+    newcomers = [Newcomer(plan_id) for plan_id in plan_ids]
+    for (plan_id, _), simulated in simulation.waits(newcomers).items():
         if simulated is None:
             estimates[plan_id] = WaitEstimate(NOBODY_ON_DUTY, None, None)
             continue
