@@ -8,7 +8,7 @@ with many doctors or a long line.
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from enum import IntEnum
 from functools import cache
 from heapq import heapify, heapreplace
@@ -137,7 +137,7 @@ class AbandonmentModel:
         """By class, how fast its patients leave, as a multiple of all patients' rate: the number
         that left by the number that would have left at that rate. Empty where no class is known.
         """
-        classes = [wait.patient_class for wait in pool.past_waits]
+        classes = list(map(attrgetter("patient_class"), pool.past_waits))
         if self.fastest == 0 or not any(classes):
             return {}
         left = dict.fromkeys(classes, CLASS_LEAVERS)
@@ -164,6 +164,10 @@ class _Line(NamedTuple):
     priorities: list[int]
     order: list[int] | None
     rates: list[float] | None
+
+    def in_turn(self, column: list[Item]) -> list[Item]:
+        """What is in order of arrival, in the order in which the line is served."""
+        return column if self.order is None else [column[place] for place in self.order]
 
     def ahead_of(self, priority: int) -> int:
         """How many are served before a newcomer with this priority; they come first in `order`."""
@@ -236,14 +240,15 @@ class QueueSimulation:
     ) -> SimulatedWait:
         """`priorities`: of the newcomer, by run."""
         counts = Counter(priorities)
-        factors = {priority: self._delay_factor(teams, priority) for priority in counts}
-        waits = sorted(
-            [
-                factors[priority] * self._from_now(min([free_at[priority][run][i] for i in teams]))
-                for run, priority in enumerate(priorities)
+        by_priority = {}
+        for priority in counts:
+            factor = self._delay_factor(teams, priority)
+            by_priority[priority] = [
+                factor * self._from_now(min([times[i] for i in teams]))
+                for times in free_at[priority]
             ]
-        )
-        ahead = sum(count * self._ahead(teams, priority) for priority, count in counts.items())
+        waits = sorted([by_priority[priority][run] for run, priority in enumerate(priorities)])
+        ahead = sum([count * self._ahead(teams, priority) for priority, count in counts.items()])
         return SimulatedWait(
             seconds=_middle(waits),
             low=_quantile(waits, 0.1),
@@ -256,16 +261,11 @@ class QueueSimulation:
         with this priority.
         """
         shared = set(teams)
-        line = self._line
-        counts = Counter(
-            plan_id
-            for (plan_id, _), own in zip(line.kinds, line.priorities, strict=True)
-            if own >= priority
-        )
+        counts = Counter(zip(self._line.kinds, self._line.priorities, strict=True)).items()
         return sum(
             count
-            for plan_id, count in counts.items()
-            if not shared.isdisjoint(self._teams_of[plan_id])
+            for ((plan_id, _), own), count in counts
+            if own >= priority and not shared.isdisjoint(self._teams_of[plan_id])
         )
 
     def _delay_factor(self, teams: Choice, priority: int) -> float:
@@ -274,6 +274,8 @@ class QueueSimulation:
         1 / (1 - their load), for a queue with priorities whose visits are not interrupted (Cobham
         1954). Load: the share of the doctors' time that these patients take.
         """
+        if not self._join_rates:
+            return 1.0
         busy_slots = 0.0
         for plan_id, joins_per_second in self._join_rates.items():
             served_by = self._teams_of[plan_id]
@@ -384,22 +386,6 @@ class QueueSimulation:
     def _play(self, levels: Sequence[int]) -> dict[int, list[list[float]]]:
         """By priority of a newcomer and run, when the first slot of each team is free after the
         patients that are served before it. `levels`: these priorities, the highest first.
-        """
-        free_at: dict[int, list[list[float]]] = {level: [] for level in levels}
-        served_before = [0, *map(self._line.ahead_of, levels)]
-        steps = [after - before for before, after in pairwise(served_before)]
-        for run, line in enumerate(self._patients_by_run()):
-            teams = [list(slots) for slots in self._starts[run]]
-            for team in teams:
-                heapify(team)
-            for level, count in zip(levels, steps, strict=True):
-                _serve(teams, islice(line, count), self._abandonment)
-                after = self._after_unseen(run, teams, level) if self._unseen else teams
-                free_at[level].append([team[0] for team in after])
-        return free_at
-
-    def _patients_by_run(self) -> Iterator[Iterator[_Patient]]:
-        """By run, the line in the order in which it is served.
 
         The draws belong to the places in order of arrival, so that one more patient at the end of
         the line leaves those of the others alone.
@@ -408,26 +394,36 @@ class QueueSimulation:
         # Backwards, so that the draws of the line differ from those of the visits in progress.
         draws = cycle(reversed(_shuffles(self._runs, Draw.LENGTH)))
         columns = [draw(self._parts[kind]) for kind, draw in zip(line.kinds, draws, strict=False)]
-        choices = [self._teams_of[plan_id] for plan_id, _ in line.kinds]
-        spent = list(map(self._abandonment.spent_at, line.waited))
-        columns = _reordered(columns, line.order)
-        choices = _reordered(choices, line.order)
-        spent = _reordered(spent, line.order)
-        waited = _reordered(line.waited, line.order)
-        lengths = list(zip(*columns, strict=True)) or [()] * self._runs
-        for run in range(self._runs):
-            patience = self._patience_in(run)
-            yield zip(choices, lengths[run], waited, spent, patience, strict=False)
+        choices = line.in_turn([self._teams_of[plan_id] for plan_id, _ in line.kinds])
+        waited = line.in_turn(line.waited)
+        spent = line.in_turn(list(map(self._abandonment.spent_at, line.waited)))
+        lengths = list(zip(*line.in_turn(columns), strict=True)) or [()] * self._runs
+        served_before = [0, *map(line.ahead_of, levels)]
+        steps = [after - before for before, after in pairwise(served_before)]
+        free_at: dict[int, list[list[float]]] = {level: [] for level in levels}
+        for run, patience in enumerate(self._patience()):
+            teams = [list(slots) for slots in self._starts[run]]
+            for team in teams:
+                heapify(team)
+            patients = zip(choices, lengths[run], waited, spent, cycle(patience), strict=False)
+            for level, count in zip(levels, steps, strict=True):
+                _serve(teams, islice(patients, count), self._abandonment)
+                after = self._after_unseen(run, teams, level) if self._unseen else teams
+                free_at[level].append([team[0] for team in after])
+        return free_at
 
-    def _patience_in(self, run: int) -> Iterable[float]:
-        """In the order in which the line is served."""
-        patience = _patiences(self._runs)[run]
+    def _patience(self) -> Sequence[Sequence[float]]:
+        """By run, the patience of the line's patients in the order in which they are served."""
+        by_run = _patiences(self._runs)
         line = self._line
         if line.order is None and line.rates is None:
-            return cycle(patience)
-        order = line.order or range(len(line.kinds))
-        rates = line.rates or [1.0] * len(line.kinds)
-        return [patience[place % DRAWS] / rates[place] for place in order]
+            return by_run
+        size = len(line.kinds)
+        rates = line.rates or [1.0] * size
+        return [
+            line.in_turn([patience[place % DRAWS] / rates[place] for place in range(size)])
+            for patience in by_run
+        ]
 
     def _after_unseen(self, run: int, teams: list[Team], priority: int) -> list[Team]:
         """The teams after the patients that joined between the last news and now, and are served
@@ -442,10 +438,6 @@ class QueueSimulation:
                 length = self._parts[kind][draws[-1 - place % DRAWS][run]]
                 heapreplace(team, max(team[0], joined_at) + length)
         return after
-
-
-def _reordered(column: list[Item], order: list[int] | None) -> list[Item]:
-    return column if order is None else [column[place] for place in order]
 
 
 def _runs_for(staff: Iterable[Doctor], waiting: int) -> int:
