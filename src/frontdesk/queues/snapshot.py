@@ -20,6 +20,7 @@ from frontdesk.clock import Clock
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import write_alone
 from frontdesk.errors import Unavailable
+from frontdesk.queues.estimate.arrivals import recent_classes
 from frontdesk.queues.estimate.model import NOBODY_ON_DUTY, Newcomer
 from frontdesk.queues.estimate.record import PlanRecord, note_wait
 from frontdesk.queues.estimate.waits import estimate_newcomers
@@ -188,7 +189,7 @@ def queue_state(
     pools = select_pools(tx, plans.keys(), now)
     queues = {}
     for group, pool in pools.items():
-        classes: dict[int, list[str]] = {}
+        classes = recent_classes(pool)
         newcomers = [
             Newcomer(plan, patient_class)
             for plan in plans[group]
@@ -217,7 +218,9 @@ def queue_state(
 def counted(
     tx: Tx, account_id: int, records: EstimateRecords | None, now: datetime
 ) -> EstimateRecords:
-    """The records of the account's plans with the waits that ended since they were last counted; the same records while a count is not due. A wait counts once, when it is over."""
+    """The records of the account's plans with the waits that ended since they were last counted; the
+    same records while a count is not due. A wait counts once, when it is over.
+    """
     until = now - SETTLED
     if records is None:
         return EstimateRecords(until, {})

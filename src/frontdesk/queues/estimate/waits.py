@@ -61,9 +61,7 @@ def estimate_newcomers(
     is_late = pool.feed_late_seconds > LEAST_SECONDS
     known = records or {}
     estimates = {}
-    waits = simulation.waits({newcomer.plan_id for newcomer in newcomers})
-    for newcomer in newcomers:
-        simulated = waits[newcomer.plan_id]
+    for newcomer, simulated in simulation.waits(newcomers).items():
         if simulated is None:
             estimates[newcomer] = WaitEstimate(NOBODY_ON_DUTY, None, None)
             continue
