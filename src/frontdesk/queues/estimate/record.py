@@ -200,7 +200,7 @@ class PlanRecord(NamedTuple):
         if basis.raw_seconds is None:
             return self.errors
         errors = dict(self.errors)
-        learns = {None: basis.plan_factor}
+        learns: dict[str | None, float] = {None: basis.plan_factor}
         if patient_class in errors or len(errors) <= MOST_CLASSES:
             learns[patient_class] = basis.class_factor
         for key, factor in learns.items():

@@ -70,6 +70,11 @@ class SimulatedWait(NamedTuple):
     high: float
     ahead: int
 
+    def changed(self, change: Callable[[float], float]) -> "SimulatedWait":
+        """With another wait and other ends; what is 0 stays 0."""
+        seconds, low, high = (change(part) if part else 0.0 for part in self[:3])
+        return self._replace(seconds=seconds, low=low, high=high)
+
 
 @cache
 def _orders(runs: int, draw: Draw) -> list[list[int]]:

@@ -23,19 +23,19 @@ class StaffingTrend:
     time_constant: float
     arrivals_per_second: float
 
-    def corrected(self, wait_seconds: float, doctors: int, visit_seconds: float) -> float:
+    def corrected(self, wait_seconds: float, doctors: int, visit: float) -> float:
         """The wait that `wait_seconds`, computed with `doctors` doctors all the time, becomes under
         this trend.
 
-        A doctor that comes on duty takes a patient at once: that is worth one visit's time more
-        than the mere number says.
+        `visit`: the seconds of a mean visit. A doctor that comes on duty takes a patient at once:
+        that is worth one visit's time more than the mere number says.
         """
         gap = (self.usual - doctors) * self.time_constant
         low = 0.0
         high = wait_seconds * max(1.0, doctors / self.usual)
         for _ in range(30):
             middle = (low + high) / 2
-            work = middle * (self.usual + self.arrivals_per_second * visit_seconds)
+            work = middle * (self.usual + self.arrivals_per_second * visit)
             work -= gap * (1 - exp(-middle / self.time_constant))
             low, high = (middle, high) if work < wait_seconds * doctors else (low, middle)
         return high

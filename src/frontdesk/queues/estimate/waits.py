@@ -4,6 +4,7 @@ or go and for what past estimates have taught, and its interval.
 
 from bisect import bisect_right
 from collections.abc import Collection, Mapping
+from functools import partial
 from math import ceil, inf
 
 from frontdesk.queues.estimate.model import LEAST_SECONDS, NOBODY_ON_DUTY, DoctorPool, Newcomer
@@ -65,14 +66,13 @@ def estimate_newcomers(
         if simulated is None:
             estimates[newcomer] = WaitEstimate(NOBODY_ON_DUTY, None, None)
             continue
+        expected = simulated
         if trend and simulated.high:
             visit = simulation.mean_seconds(newcomer.plan_id)
-            parts = (simulated.seconds, simulated.low, simulated.high)
-            moved = (trend.corrected(part, doctors, visit) if part else 0.0 for part in parts)
-            simulated = SimulatedWait(*moved, ahead=simulated.ahead)
+            expected = simulated.changed(partial(trend.corrected, doctors=doctors, visit=visit))
         record = known.get(newcomer.plan_id, PlanRecord())
         estimates[newcomer] = with_record(
-            simulated, record, newcomer.patient_class, is_late=is_late, widening=widening
+            expected, record, newcomer.patient_class, is_late=is_late, widening=widening
         )
     return estimates
 

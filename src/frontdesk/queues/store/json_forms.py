@@ -22,9 +22,9 @@ def queue_as_json(queue: QueueInfo) -> list[Any]:
 
 
 def queue_of_json(values: Sequence[Any]) -> QueueInfo:
-    *numbers, basis, classes = values
+    *facts, basis, classes = values
     by_class = {name: estimate_of_json(of_class) for name, of_class in classes.items()}
-    return QueueInfo(*numbers, basis=basis_of_json(basis), classes=by_class)
+    return QueueInfo(*facts)._replace(basis=basis_of_json(basis), classes=by_class)
 
 
 def classes_as_json(classes: Mapping[str, WaitEstimate]) -> dict[str, list[Any]]:
@@ -35,8 +35,8 @@ def classes_as_json(classes: Mapping[str, WaitEstimate]) -> dict[str, list[Any]]
 
 
 def estimate_of_json(values: Sequence[Any]) -> WaitEstimate:
-    *numbers, basis = values
-    return WaitEstimate(*numbers, basis=basis_of_json(basis))
+    seconds, low, high, basis = values
+    return WaitEstimate(seconds, low, high, basis_of_json(basis))
 
 
 def basis_of_json(values: Sequence[Any] | None) -> EstimateBasis | None:
