@@ -30,6 +30,7 @@ At = TypeVar("At", datetime, float)
 class EventType(StrEnum):
     DOCTOR_ON_DUTY = "doctor.on_duty"
     DOCTOR_OFF_DUTY = "doctor.off_duty"
+    DOCTOR_PAUSED = "doctor.paused"
     PATIENT_JOINED = "patient.joined"
     PATIENT_LEFT = "patient.left"
     VISIT_STARTED = "visit.started"
@@ -41,7 +42,8 @@ class QueueEvent(NamedTuple):
     plan.
 
     `plan_ids` None: the doctor serves all plans of the group; `capacity`: how many visits at a
-    time.
+    time. `not_before`: a booked patient is not in the line until then. `until`: the expected end of
+    a pause.
     """
 
     id: str
@@ -53,6 +55,10 @@ class QueueEvent(NamedTuple):
     visit: str | None = None
     plan_ids: tuple[int, ...] | None = None
     capacity: int | None = None
+    patient_class: str | None = None
+    priority: int | None = None
+    not_before: datetime | None = None
+    until: datetime | None = None
 
     @property
     def reference(self) -> Reference:
@@ -122,7 +128,8 @@ class EncounterState(StrEnum):
 class Encounter(Generic[At]):
     """One patient's way through the queue; a provider group's reference `visit` names it.
 
-    Its times are datetimes; in a back-test, seconds.
+    Its times are datetimes; in a back-test, seconds. `joined_at`: when the patient enters the line,
+    which is in the future while a booked patient is not in it yet. A higher `priority` goes first.
     """
 
     plan_id: int
@@ -132,15 +139,26 @@ class Encounter(Generic[At]):
     joined_at: At | None = None
     started_at: At | None = None
     ended_at: At | None = None
+    patient_class: str | None = None
+    priority: int = 0
 
     def waits_for(self, plan_id: int | None) -> bool:
+        """Waits for the plan, or is booked for it."""
         return self.state is EncounterState.WAITING and self.plan_id == plan_id
+
+    def is_booked_at(self, at: At) -> bool:
+        """At that time the patient is booked, and not yet in the line."""
+        return (
+            self.state is EncounterState.WAITING
+            and self.joined_at is not None
+            and self.joined_at > at
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Duty:
     """A doctor of a provider group. The latest `doctor.on_duty` sets the plans and the number of
-    visits at a time.
+    visits at a time. `paused_at`, `paused_until`: of the latest pause, whether it has ended or not.
     """
 
     on_at: datetime | None = None
@@ -148,6 +166,8 @@ class Duty:
     off_at: datetime | None = None
     plan_ids: tuple[int, ...] | None = None
     capacity: int = 1
+    paused_at: datetime | None = None
+    paused_until: datetime | None = None
 
     @property
     def on_duty(self) -> bool:
