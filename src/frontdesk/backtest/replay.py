@@ -263,7 +263,7 @@ class QueueReplay:
             return
         one.waited_seconds = self.last_waits[one.plan_id] = waited
         if estimate is not None:
-            note_wait(self.records, one.plan_id, waited, estimate)
+            note_wait(self.records, one.plan_id, waited, estimate, one.patient_class)
 
 
 def _unless_all(usual: Of, values: Sequence[Of]) -> Sequence[Of]:

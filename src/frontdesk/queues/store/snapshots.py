@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, bindparam, insert, null, select, true, update
+from sqlalchemy import ColumnElement, Select, bindparam, insert, select, true, update
 
 from frontdesk.db import Tx
 from frontdesk.db.sets import SameKey, as_json, by_key
@@ -199,8 +199,7 @@ def _outcomes(of_account: ColumnElement[bool]) -> Select[Any]:
     )
     return (
         select(
-            *columns["plan_id", "joined_at", "started_at"],
-            null().label("patient_class"),
+            *columns["plan_id", "joined_at", "started_at", "patient_class"],
             *log["id", "estimate_seconds", "low_seconds", "high_seconds", "basis", "classes"],
         )
         .select_from(of_plans)
