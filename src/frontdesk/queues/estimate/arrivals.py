@@ -131,7 +131,7 @@ def join_rates(pool: DoctorPool, *, known_for: float) -> dict[int, float]:
     """By plan, how many patients join it in a second. `known_for`: for how many seconds back all
     joins are known.
     """
-    span = min(RATE_SECONDS, known_for)
+    span = min(4 * RATE_SECONDS, known_for)
     if span <= 0:
         return {}
     counts = Counter(plan_id for ago, (plan_id, _) in joins(pool) if ago <= span)

@@ -19,7 +19,7 @@ from random import Random
 from typing import NamedTuple, TypeVar
 
 from frontdesk.queues.estimate.arrivals import Kind, RecentPatients, join_rates
-from frontdesk.queues.estimate.distributions import lengths_by_kind
+from frontdesk.queues.estimate.distributions import Lengths, Point, lengths_by_kind
 from frontdesk.queues.estimate.doctors import Pauses, Turns
 from frontdesk.queues.estimate.late_feed import UnseenJoin, as_reported, unseen_joins
 from frontdesk.queues.estimate.model import (
@@ -60,6 +60,8 @@ class Draw(IntEnum):
     PATIENCE = 20160929
     PAUSE = 20160930
     LATE_END = 20160931
+    JOIN = 20160933
+    JOIN_LENGTH = 20160934
 
 
 class SimulatedWait(NamedTuple):
@@ -92,14 +94,12 @@ def _shuffles(runs: int, draw: Draw) -> list[Callable[[Sequence[float]], tuple[f
 
 
 @cache
-def _patiences(runs: int) -> list[tuple[float, ...]]:
+def _exponential(runs: int, draw: Draw) -> list[tuple[float, ...]]:
     """By run, a value for each place in the line: evenly spread over an exponential distribution
     with mean 1.
     """
     values = [-log((part + 0.5) / runs) for part in range(runs)]
-    return list(
-        zip(*[in_order(values) for in_order in _shuffles(runs, Draw.PATIENCE)], strict=True)
-    )
+    return list(zip(*[in_order(values) for in_order in _shuffles(runs, draw)], strict=True))
 
 
 class AbandonmentModel:
@@ -248,11 +248,9 @@ class QueueSimulation:
         counts = Counter(priorities)
         by_priority = {}
         for priority in counts:
-            factor = self._delay_factor(teams, priority)
-            by_priority[priority] = [
-                factor * self._from_now(min([times[i] for i in teams]))
-                for times in free_at[priority]
-            ]
+            own = [self._from_now(min([times[i] for i in teams])) for times in free_at[priority]]
+            overtakers = self._overtakers(teams, priority)
+            by_priority[priority] = overtakers.delay(own) if overtakers else own
         waits = sorted([by_priority[priority][run] for run, priority in enumerate(priorities)])
         ahead = sum([count * self._ahead(teams, priority) for priority, count in counts.items()])
         return SimulatedWait(
@@ -274,25 +272,23 @@ class QueueSimulation:
             if own >= priority and not shared.isdisjoint(self._teams_of[plan_id])
         )
 
-    def _delay_factor(self, teams: Choice, priority: int) -> float:
-        """How much longer a wait becomes, because patients of a higher priority join during it.
-
-        1 / (1 - their load), for a queue with priorities whose visits are not interrupted (Cobham
-        1954). Load: the share of the doctors' time that these patients take.
-        """
-        if not self._join_rates:
-            return 1.0
-        busy_slots = 0.0
+    def _overtakers(self, teams: Choice, priority: int) -> "_Overtakers | None":
+        """The patients of a higher priority that are expected to join; None if there are none."""
+        works: list[Point] = []
+        per_second = 0.0
         for plan_id, joins_per_second in self._join_rates.items():
             served_by = self._teams_of[plan_id]
             shared = sum(self._slots[i] for i in served_by if i in teams)
             if shared:
-                shares = self._patients.shares_above(plan_id, priority).items()
-                work = sum(share * self._mean_of(kind) for kind, share in shares)
-                of_all = shared / sum(self._slots[i] for i in served_by)
-                busy_slots += joins_per_second * work * of_all
-        load = busy_slots / sum(self._slots[i] for i in teams)
-        return 1 / (1 - min(MOST_LOAD, load))
+                of_all = joins_per_second * shared / sum(self._slots[i] for i in served_by)
+                for kind, share in self._patients.shares_above(plan_id, priority).items():
+                    per_second += of_all * share
+                    works += [(length, of_all * share) for length in self._parts[kind]]
+        if not works:
+            return None
+        slots = sum(self._slots[i] for i in teams)
+        works_of_slot = [work / slots for work in Lengths(works).parts(self._runs)]
+        return _Overtakers(per_second, works_of_slot)
 
     def _mean_of(self, kind: Kind) -> float:
         return sum(self._parts[kind]) / self._runs
@@ -420,7 +416,7 @@ class QueueSimulation:
 
     def _patience(self) -> Sequence[Sequence[float]]:
         """By run, the patience of the line's patients in the order in which they are served."""
-        by_run = _patiences(self._runs)
+        by_run = _exponential(self._runs, Draw.PATIENCE)
         line = self._line
         if line.order is None and line.rates is None:
             return by_run
@@ -444,6 +440,38 @@ class QueueSimulation:
                 length = self._parts[kind][draws[-1 - place % DRAWS][run]]
                 heapreplace(team, max(team[0], joined_at) + length)
         return after
+
+
+class _Overtakers:
+    """Patients that will join behind a newcomer, and are served before it.
+
+    By run, a fixed series of their joins. Each that joins during the newcomer's wait adds its work,
+    during which more may join: on average the wait is multiplied by 1 / (1 - load), as in a queue
+    with priorities whose visits are not interrupted (Cobham 1954). A longer wait stays longer.
+    """
+
+    def __init__(self, joins_per_second: float, works: Sequence[float]) -> None:
+        """`works`: equally likely parts of a visit's seconds, divided by the number of slots."""
+        runs = len(works)
+        load = joins_per_second * sum(works) / runs
+        self._gap = 1 / joins_per_second * max(1.0, load / MOST_LOAD)
+        self._gaps = _exponential(runs, Draw.JOIN)
+        in_order = _shuffles(runs, Draw.JOIN_LENGTH)
+        self._works = list(zip(*[shuffled(works) for shuffled in in_order], strict=True))
+
+    def delay(self, waits: Sequence[float]) -> list[float]:
+        """`waits`, by run, with the work of those that join in the meantime."""
+        delayed = []
+        for wait, gaps, works in zip(waits, self._gaps, self._works, strict=True):
+            until = wait
+            at = 0.0
+            for gap, work in zip(cycle(gaps), cycle(works)):
+                at += self._gap * gap
+                if at >= until:
+                    break
+                until += work
+            delayed.append(until)
+        return delayed
 
 
 def _runs_for(staff: Iterable[Doctor], waiting: int) -> int:
