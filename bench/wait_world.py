@@ -20,7 +20,8 @@ from random import Random
 
 from frontdesk.backtest.judge import RIVALS, Question, ahead_of
 from frontdesk.backtest.replay import QueueReplay
-from frontdesk.queues.estimate.waits import estimate_waits
+from frontdesk.queues.estimate.model import Newcomer
+from frontdesk.queues.estimate.waits import estimate_newcomers
 from frontdesk.queues.model import EventType, ReplayEvent
 
 HOUR = 3600.0
@@ -185,7 +186,8 @@ class Day:
         plan_id = patient.plan_id
         # Just before: a booked patient is in the line now, and not ahead of itself.
         pool = self.known.pool(nextafter(self.now, 0.0) if patient.is_booked else self.now)
-        estimate = estimate_waits(pool, [plan_id], self.known.records)[plan_id]
+        newcomer = Newcomer(plan_id, patient.patient_class)
+        estimate = estimate_newcomers(pool, [newcomer], self.known.records)[newcomer]
         # so that the interval learns from the wait that follows
         self.known.note_estimate(str(patient.number), estimate)
         asked = Question(self.known, pool, plan_id)

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from frontdesk.errors import Fault
 
-
 DUTY_HOURS = 12  # where nothing else is said
 
 
