@@ -91,5 +91,7 @@ def count_lapsed(tx: Tx, since: datetime) -> dict[int, int]:
         )
         .group_by(_event.provider_group_id)
     )
-    groups = tx.execute(select(provider_groups.c.id)).scalars()
-    return dict.fromkeys(groups, 0) | {group: number for group, number in tx.execute(numbers)}
+    counts = dict.fromkeys(tx.execute(select(provider_groups.c.id)).scalars(), 0)
+    for group, number in tx.execute(numbers):
+        counts[group] = number
+    return counts
