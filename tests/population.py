@@ -54,7 +54,7 @@ def fill_queues(db: Database, visits: int, *, days: int, until: datetime) -> Non
         "event_id": visit,
         "provider_group_id": group,
         "type": "'visit.started'",
-        "doctor": "'doctor-' || (n % 40)",
+        "doctor": "'doctor-' || (n - n / 40 * 40)",
         "at": at,
         "received_at": at,
     }
