@@ -171,6 +171,7 @@ SCENARIOS = [
         {1: steady(24, lognormal(11 * MINUTE, 0.6)), 2: steady(4, lognormal(20 * MINUTE, 0.6))},
         all_day(6),
         measured=(0.0, 2 * HOUR),
+        is_first_day=True,
     ),
     clinic("unreported breaks", steady(22), unreported_breaks),
     clinic(

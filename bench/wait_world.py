@@ -20,7 +20,8 @@ from random import Random
 
 from frontdesk.backtest.judge import RIVALS, Question, ahead_of
 from frontdesk.backtest.replay import QueueReplay
-from frontdesk.queues.estimate.waits import estimate_waits
+from frontdesk.queues.estimate.model import Newcomer
+from frontdesk.queues.estimate.waits import estimate_newcomers
 from frontdesk.queues.model import EventType, ReplayEvent
 
 HOUR = 3600.0
@@ -87,7 +88,7 @@ class Scenario:
     seconds of the day.
 
     After each visit the doctor takes `notes`; its end is reported `end_late` seconds late, every
-    event `feed_late` seconds late.
+    event `feed_late` seconds late. `is_first_day`: the service knows nothing of other days.
     """
 
     name: str
@@ -97,6 +98,7 @@ class Scenario:
     notes: Draw = nothing
     end_late: Draw = nothing
     feed_late: float = 0.0
+    is_first_day: bool = False
 
 
 @dataclass(eq=False)
@@ -184,11 +186,12 @@ class Day:
         plan_id = patient.plan_id
         # Just before: a booked patient is in the line now, and not ahead of itself.
         pool = self.known.pool(nextafter(self.now, 0.0) if patient.is_booked else self.now)
-        estimate = estimate_waits(pool, [plan_id], self.known.records)[plan_id]
+        newcomer = Newcomer(plan_id, patient.patient_class)
+        estimate = estimate_newcomers(pool, [newcomer], self.known.records)[newcomer]
         # so that the interval learns from the wait that follows
         self.known.note_estimate(str(patient.number), estimate)
         asked = Question(self.known, pool, plan_id)
-        seconds, low, high = estimate
+        seconds, low, high = estimate[:3]
         said = {OURS: seconds, LOW: low or 0, HIGH: high or 0, AHEAD: ahead_of(asked)}
         return said | {name: rule(asked) for name, rule in RIVALS.items()}
 

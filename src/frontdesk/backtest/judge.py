@@ -213,7 +213,7 @@ def _judge(replay: QueueReplay, stay: Stay, result: BacktestResult) -> None:
         result.unattended += 1
         return
     replay.note_estimate(stay.visit, estimate)
-    seconds, low, high = estimate
+    seconds, low, high = estimate[:3]
     joined_at = datetime.fromtimestamp(now, UTC)
     outcome = WaitOutcome(plan_id, joined_at, seconds, stay.wait_seconds, low, high)
     position = ahead_of(asked) + 1 if high else 0

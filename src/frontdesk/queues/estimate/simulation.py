@@ -74,6 +74,11 @@ class SimulatedWait(NamedTuple):
     high: float
     ahead: int
 
+    def changed(self, change: Callable[[float], float]) -> "SimulatedWait":
+        """With another wait and other ends; what is 0 stays 0."""
+        seconds, low, high = (change(part) if part else 0.0 for part in self[:3])
+        return self._replace(seconds=seconds, low=low, high=high)
+
 
 @cache
 def _orders(runs: int, draw: Draw) -> list[list[int]]:
@@ -191,6 +196,7 @@ class QueueSimulation:
         self._runs = _runs_for(staff, len(pool.waiting))
         self._patients = RecentPatients(pool)
         self._turns = Turns(pool)
+        self.known_seconds = self._turns.horizon
         self._unseen: list[list[UnseenJoin]] = []
         if self._late:
             self._unseen = unseen_joins(pool, self._runs, known_for=self._turns.horizon)
