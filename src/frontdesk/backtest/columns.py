@@ -76,19 +76,6 @@ class EncounterColumns:
         self.priority.append(NO_PRIORITY if row.priority is None else row.priority)
         self.line.append(line)
 
-    def row(self, index: int) -> EncounterRow:
-        priority = self.priority[index]
-        return EncounterRow(
-            *(
-                None if times[index] == ABSENT else times[index]
-                for times in (self.joined, self.started, self.ended, self.left)
-            ),
-            self.doctors.in_order()[self.doctor[index]],
-            self.plans.in_order()[self.plan[index]],
-            self.classes.in_order()[self.patient_class[index]] or None,
-            None if priority == NO_PRIORITY else priority,
-        )
-
     def came_at(self, index: int) -> float:
         """When the patient joined, or the visit of a patient that did not wait began."""
         joined = self.joined[index]

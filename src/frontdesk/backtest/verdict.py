@@ -2,7 +2,7 @@
 estimate?
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from frontdesk.backtest.figures import BacktestFigures
@@ -13,6 +13,7 @@ ENOUGH_IN_GROUP = 100  # patients of a plan or of a position, to judge it by its
 # Of the standard error of the mean difference: less may be chance, as one of several rules is
 # always the luckiest in a group.
 BEYOND_CHANCE = 2.0
+WORTH_SECONDS = 5.0  # of a group: no patient notices less
 
 
 class Verdict(NamedTuple):
@@ -37,7 +38,7 @@ def verdict_of(everyone: BacktestFigures, groups: Mapping[str, BacktestFigures])
     if is_worse(everyone):
         return Verdict("worse", f"Do not use this estimate here: {_comparison(everyone)}")
     overall = f"{_upper(_comparison(everyone))}{_inside(everyone)}"
-    places = list(_worse_places(groups))
+    places = [_place(name, figures) for name, figures in groups.items() if _is_worth(figures)]
     if places:
         where = "; ".join(places)
         return Verdict("worse_in_places", f"{overall} Do not use this estimate here: {where}.")
@@ -50,16 +51,19 @@ def is_worse(figures: BacktestFigures) -> bool:
     return rival.further_seconds > BEYOND_CHANCE * rival.standard_error
 
 
-def _worse_places(groups: Mapping[str, BacktestFigures]) -> Iterator[str]:
-    for name, figures in groups.items():
-        if figures.accuracy.matched >= ENOUGH_IN_GROUP and is_worse(figures):
-            own = seconds_text(figures.accuracy.mean_error_seconds)
-            best = figures.best_rival
-            rival = seconds_text(best.accuracy.mean_error_seconds)
-            yield (
-                f"{name} ({figures.accuracy.matched:,} patients: wrong by {own}, "
-                f"{best.name} by {rival})"
-            )
+def _is_worth(figures: BacktestFigures) -> bool:
+    """The estimate is so much worse in the group that it has to be told."""
+    enough = figures.accuracy.matched >= ENOUGH_IN_GROUP
+    return enough and is_worse(figures) and figures.best_rival.further_seconds >= WORTH_SECONDS
+
+
+def _place(name: str, figures: BacktestFigures) -> str:
+    best = figures.best_rival
+    return (
+        f"{name}, where it was wrong by {seconds_text(figures.accuracy.mean_error_seconds)} over "
+        f"{figures.accuracy.matched:,} patients, and a simple rule ({best.name}) by "
+        f"{seconds_text(best.accuracy.mean_error_seconds)}"
+    )
 
 
 def _nearer(figures: BacktestFigures) -> int:

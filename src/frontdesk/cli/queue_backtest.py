@@ -272,13 +272,14 @@ def _days_sentences(value: Mapping[str, Any]) -> Iterator[str]:
         f"The last {value['days']} days: {patients} {whose} came from {begin} to {end} "
         f"({value['time_zone']})."
     )
-    told = (
-        "{judged:,} patients judged; {left_unseen:,} left unseen, for {nobody_on_duty:,} nobody was on duty, "
-        "{rows_without_end:,} rows without an end of the wait left out."
+    counts = (
+        ("left_unseen", "left unseen"),
+        ("nobody_on_duty", "came while nobody was on duty"),
+        ("rows_without_end", "rows without an end of the wait left out"),
+        ("bad_rows", "rows with faults left out"),
     )
-    yield told.format_map(value)
-    if value["bad_rows"]:
-        yield f"{value['bad_rows']:,} rows with faults left out."
+    more = [f"{value[name]:,} {words}" for name, words in counts if value[name]]
+    yield "; ".join([f"{value['judged']:,} patients judged", *more]) + "."
 
 
 def _local_time(seconds: float, zone: tzinfo) -> str:
