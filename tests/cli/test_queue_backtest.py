@@ -113,14 +113,25 @@ def test_every_bad_row_is_told_and_may_be_left_out(bare_cli: CommandLine, tmp_pa
     assert "repeated_rows" in {warning["code"] for warning in found["warnings"]}
 
 
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04\xff\xfe", b"id,name\n1,x\n"])
-def test_another_file_is_always_refused(
-    bare_cli: CommandLine, tmp_path: Path, content: bytes
+@pytest.mark.parametrize(
+    ("content", "remedy"),
+    [
+        (b"", "Name these columns in the first line"),
+        (b"PK\x03\x04\xff\xfe", "Save the file as CSV in UTF-8"),
+        (b"id,name\n1,x\n", "Name these columns in the first line"),
+        (HEAD.encode("utf-16"), "Save the file as CSV in UTF-8"),
+        (HEAD.encode() + b"20.11.2026 09:15,20.11.2026 09:16,,,a,\n", "yyyy-mm-dd hh:mm:ss"),
+        (HEAD.encode() + b"2026-11-20 09:15,2026-11-20 09:14,,,a,\n", "--skip-bad-rows"),
+    ],
+)
+def test_another_file_is_always_refused_with_a_remedy(
+    bare_cli: CommandLine, tmp_path: Path, content: bytes, remedy: str
 ) -> None:
     file = tmp_path / "other.csv"
     file.write_bytes(content)
     told = bare_cli.refused("queue", "backtest", "--csv", str(file), "--skip-bad-rows", status=1)
     assert "The file has faults" in told
+    assert remedy in told
 
 
 def test_what_is_wrong_with_a_past_is_said_before_its_figures(
@@ -182,7 +193,7 @@ def test_a_report_begins_with_its_verdict_and_its_days_and_ends_with_its_words(
     lines = bare_cli.text(*asked, "5").splitlines()
     assert lines[0] == found["verdict"]["message"]
     days = "251 of the file's 400 patients came from 2026-11-03 09:49 to 2026-11-08 09:49"
-    assert lines[1] == f"The last 5 days: {days} (America/New_York)."
+    assert lines[1] == f"Judged: the last 5 days. {days} (America/New_York)."
     assert "By hour of the day (America/New_York)" in lines
     assert "By class" in lines
     assert lines[-len(LEGEND) :] == [f"  {word}: {meaning}" for word, meaning in LEGEND.items()]

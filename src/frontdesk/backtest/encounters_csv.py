@@ -107,7 +107,7 @@ def read_encounters(
                 progress()
         found.set_back = watch.lines()
     except (csv.Error, UnicodeDecodeError):
-        rule = "is not CSV in UTF-8 from this line on"
+        rule = "is not CSV in UTF-8, at this line or up to a hundred lines later"
         found.note_faults(line + 1, [Fault("file", codes.operators.UNREADABLE, rule)])
     return found
 

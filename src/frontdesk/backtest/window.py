@@ -48,12 +48,11 @@ def rows_apart(rows: EncounterColumns, days: JudgedDays) -> RowsApart | None:
     """The rows after the largest gap, if hardly a patient of the file came on the judged days."""
     if days.patients >= APART_SHARE * days.all_patients:
         return None
-    came = sorted((rows.came_at(row), row) for row in range(len(rows)) if rows.wait_ended(row))
-    with_patients = len({at // DAY_SECONDS for at, _ in came})
+    known = [row for row in range(len(rows)) if rows.wait_ended(row)]
+    came = sorted(map(rows.came_at, known))
+    with_patients = len({at // DAY_SECONDS for at in came})
     usual = days.all_patients / with_patients * (days.last - days.since) / DAY_SECONDS
     if days.patients >= APART_SHARE * usual:
         return None
-    recent = [at for at, _ in came[-days.patients - 1 :]]
-    since, until = max(pairwise(recent), key=lambda gap: gap[1] - gap[0])
-    lines = sorted(rows.line[row] for at, row in came if at >= until)
-    return RowsApart(since, until, lines)
+    since, until = max(pairwise(came[-days.patients - 1 :]), key=lambda gap: gap[1] - gap[0])
+    return RowsApart(since, until, [rows.line[row] for row in known if rows.came_at(row) >= until])

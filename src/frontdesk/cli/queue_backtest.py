@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 from rich.progress import MofNCompleteColumn
 
+from frontdesk import codes
 from frontdesk.backtest.encounters_csv import CellRules, EncountersCsv, read_encounters
 from frontdesk.backtest.figures import (
     POSITIONS,
@@ -179,17 +180,33 @@ def _read(path: str, zone: ZoneInfo | None, skip_bad_rows: bool) -> EncountersCs
         with _bar("reading") as show:
             found = read_encounters(text, rules, progress=_of_bytes(stream, show))
         text.detach()  # `opened_file` closes the stream
-    if found.faults and not (skip_bad_rows and found.rows):
-        lines = [
-            f"line {line}: {fault.field} {fault.message}"
-            for line, fault in found.faults[:FAULTS_SHOWN]
-        ]
-        if found.fault_count > FAULTS_SHOWN:
-            lines.append(f"and {found.fault_count - FAULTS_SHOWN:,} more")
-        remedy = "Correct the rows, or leave them out with --skip-bad-rows."
-        warned = _sentences(warnings_of_file(found))
-        fail("\n".join(["The file has faults.", *lines, *warned, remedy]))
+    if found.faults and not (skip_bad_rows and len(found.rows)):
+        fail("\n".join(_refusal(found)))
     return found
+
+
+def _refusal(found: EncountersCsv) -> Iterator[str]:
+    yield "The file has faults."
+    for line, fault in found.faults[:FAULTS_SHOWN]:
+        yield f"line {line}: {fault.field} {fault.message}"
+    if found.fault_count > FAULTS_SHOWN:
+        yield f"and {found.fault_count - FAULTS_SHOWN:,} more"
+    yield from _sentences(warnings_of_file(found))
+    yield _remedy(found)
+
+
+def _remedy(found: EncountersCsv) -> str:
+    first = found.faults[0].fault
+    if not found.faulty_rows:
+        return "Name these columns in the first line of the file."
+    if first.code == codes.operators.UNREADABLE:
+        return "Save the file as CSV in UTF-8; spreadsheets call it CSV UTF-8."
+    if first.code == codes.operators.NOT_A_TIME and len(found.rows) < found.faulty_rows:
+        return (
+            "Most rows have times of another form. In a spreadsheet, give these columns the format "
+            "yyyy-mm-dd hh:mm:ss and save the file again."
+        )
+    return "Correct the rows, or leave them out with --skip-bad-rows."
 
 
 def _of_bytes(stream: BinaryIO, show: Callable[[int, int], None]) -> Callable[[], None]:
@@ -269,7 +286,7 @@ def _days_sentences(value: Mapping[str, Any]) -> Iterator[str]:
     patients = f"{value['patients']:,}"
     whose = "patients" if all_of_file is None else f"of the file's {all_of_file:,} patients"
     yield (
-        f"The last {value['days']} days: {patients} {whose} came from {begin} to {end} "
+        f"Judged: the last {value['days']} days. {patients} {whose} came from {begin} to {end} "
         f"({value['time_zone']})."
     )
     counts = (
