@@ -289,6 +289,8 @@ def _days_sentences(value: Mapping[str, Any]) -> Iterator[str]:
         f"Judged: the last {value['days']} days. {patients} {whose} came from {begin} to {end} "
         f"({value['time_zone']})."
     )
+    if value["days"] == DEFAULT_DAYS and all_of_file and value["patients"] < all_of_file / 10:
+        yield "Judge more of the file with --days."
     counts = (
         ("left_unseen", "left unseen"),
         ("nobody_on_duty", "came while nobody was on duty"),
