@@ -7,7 +7,12 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from frontdesk.backtest.columns import NO_PRIORITY
-from frontdesk.backtest.encounters_csv import FAULTS_KEPT, CellRules, read_encounters
+from frontdesk.backtest.encounters_csv import (
+    FAULTS_KEPT,
+    PROGRESS_EVERY,
+    CellRules,
+    read_encounters,
+)
 from frontdesk.queues.model import EventType
 from tests.backtest.encounters import DAY, HEAD, NOW, events_of, read, rows_of
 
@@ -57,6 +62,13 @@ def test_of_many_faults_the_first_are_kept_and_all_are_counted() -> None:
     found = read(HEAD + "soon,,,,,\n" * (FAULTS_KEPT + 50))
     assert len(found.faults) == FAULTS_KEPT
     assert found.fault_count == found.faulty_rows == FAULTS_KEPT + 50
+
+
+def test_reading_reports_its_progress() -> None:
+    calls: list[int] = []
+    lines = io.StringIO(HEAD + f"{DAY}09:00:00Z,,,,,\n" * (2 * PROGRESS_EVERY + 1))
+    read_encounters(lines, CellRules(None, NOW), progress=lambda: calls.append(1))
+    assert len(calls) == 3
 
 
 def test_another_file_is_told_by_its_missing_columns_or_as_unreadable() -> None:

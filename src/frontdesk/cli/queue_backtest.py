@@ -213,7 +213,9 @@ def _of_bytes(stream: BinaryIO, show: Callable[[int, int], None]) -> Callable[[]
     """Shows how much of a file is read; of a pipe the size is unknown."""
     if not stream.seekable():
         return lambda: None
-    size = os.fstat(stream.fileno()).st_size
+    begin = stream.tell()
+    size = stream.seek(0, os.SEEK_END)
+    stream.seek(begin)
     return lambda: show(stream.tell(), size)
 
 
@@ -282,11 +284,12 @@ def _report(past: _Past, zone: ZoneInfo) -> Output:
 def _days_sentences(value: Mapping[str, Any]) -> Iterator[str]:
     """Which days are judged, how many patients came on them, and what became of these."""
     begin, end = (value[name][:16].replace("T", " ") for name in ("from", "until"))
+    days = "day" if value["days"] == 1 else f"{value['days']} days"
     all_of_file = value["file_patients"]
     patients = f"{value['patients']:,}"
     whose = "patients" if all_of_file is None else f"of the file's {all_of_file:,} patients"
     yield (
-        f"Judged: the last {value['days']} days. {patients} {whose} came from {begin} to {end} "
+        f"Judged: the last {days}. {patients} {whose} came from {begin} to {end} "
         f"({value['time_zone']})."
     )
     if value["days"] == DEFAULT_DAYS and all_of_file and value["patients"] < all_of_file / 10:
