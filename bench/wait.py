@@ -2,7 +2,10 @@
 
 Error: the mean absolute one, of all newcomers while a doctor is on duty; a patient that left unseen
 counts with the wait that it would have had. In interval, shorter, longer: the share of the waits
-inside, below and above it. 0, but waited: the share of the estimates of 0 with a wait over 30 s.
+inside, below and above it; by band: inside for 0, 1, 2, 3, 4 to 5, 6 to 8, and 9 and more patients
+ahead (- with fewer than 100 newcomers). The days of a scenario follow each other, and a plan keeps
+what it has learnt, except on first days. 0, but waited: the share of the estimates of 0 with a wait
+over 30 s.
 Idle seen: handle time x position by a product that says 0 when a doctor is idle. Constant per
 state: the median wait with as many patients ahead on the scenario's other days. The result does not
 depend on the machine.
@@ -24,9 +27,11 @@ from bench.wait_scenarios import SCENARIOS
 from bench.wait_world import AHEAD, HIGH, LOW, OURS, Day
 from frontdesk.backtest.judge import RIVALS
 from frontdesk.queues.estimate.model import READY_SECONDS
+from frontdesk.queues.estimate.record import BANDS, PlanRecord, band_of
 from frontdesk.queues.estimate.waits import WIDTHS
 
 PROCESSES = 2
+FEW_NEWCOMERS = 100  # the coverage of fewer tells little
 IDLE_SEEN = "AHT x position, idle seen"
 CONSTANT = "constant per state"
 OTHERS = [name for name in RIVALS if name != IDLE_SEEN]
@@ -50,12 +55,12 @@ class Newcomer(NamedTuple):
 
 def run(options: argparse.Namespace, progress: Progress) -> Iterator[Row]:
     seeds = range(options.seed, options.seed + options.days)
-    work = [(scenario, seed) for seed in seeds for scenario in range(len(SCENARIOS))]
+    work = [(scenario, seeds) for scenario in range(len(SCENARIOS))]
     newcomers: list[Newcomer] = []
     with get_context("spawn").Pool(PROCESSES) as pool:
-        days = pool.imap_unordered(_one_day, work)
-        for day in progress.track(days, total=len(work), description="simulating days"):
-            newcomers += day
+        scenarios = pool.imap_unordered(_days, work)
+        for days in progress.track(scenarios, total=len(work), description="simulating days"):
+            newcomers += days
     for number, scenario in enumerate(SCENARIOS):
         of_scenario = [newcomer for newcomer in newcomers if newcomer.scenario == number]
         _add_constants(of_scenario)
@@ -67,12 +72,20 @@ def run(options: argparse.Namespace, progress: Progress) -> Iterator[Row]:
             yield _row(f"all, {start:g}{ending} ahead", within)
 
 
-def _one_day(work: tuple[int, int]) -> list[Newcomer]:
-    scenario, seed = work
-    patients = Day(SCENARIOS[scenario], seed).run()
-    return [
-        Newcomer(scenario, seed, patient.wait or 0.0, patient.estimates) for patient in patients
-    ]
+def _days(work: tuple[int, range]) -> list[Newcomer]:
+    """The days of a scenario, one after the other."""
+    number, seeds = work
+    scenario = SCENARIOS[number]
+    found = []
+    records: dict[int, PlanRecord] = {}
+    for seed in seeds:
+        day = Day(scenario, seed)
+        day.known.records = {} if scenario.is_first_day else records
+        found += [
+            Newcomer(number, seed, patient.wait or 0.0, patient.estimates) for patient in day.run()
+        ]
+        records = day.known.records
+    return found
 
 
 def _add_constants(newcomers: list[Newcomer]) -> None:
@@ -110,6 +123,7 @@ def _row(name: str, newcomers: list[Newcomer]) -> Row:
         "in interval, %": round(100 - shorter - longer, 1),
         "shorter, %": round(shorter, 1),
         "longer, %": round(longer, 1),
+        "by band, %": " ".join(map(_inside, _by_band(given))),
         "0, but waited, %": round(_percent(newcomer.wait > READY_SECONDS for newcomer in zeros), 1),
         "best other rule": best,
         "its error, s": round(best_error),
@@ -117,6 +131,22 @@ def _row(name: str, newcomers: list[Newcomer]) -> Row:
         "idle seen, s": round(_error(newcomers, IDLE_SEEN)),
         "constant per state, s": round(_error(newcomers, CONSTANT)),
     }
+
+
+def _by_band(given: list[Newcomer]) -> list[list[Newcomer]]:
+    bands: list[list[Newcomer]] = [[] for _ in BANDS]
+    for newcomer in given:
+        bands[band_of(int(newcomer.said[AHEAD]))].append(newcomer)
+    return bands
+
+
+def _inside(given: list[Newcomer]) -> str:
+    if len(given) < FEW_NEWCOMERS:
+        return "-"
+    inside = _percent(
+        newcomer.said[LOW] <= newcomer.wait < newcomer.said[HIGH] + 1 for newcomer in given
+    )
+    return f"{inside:.0f}"
 
 
 def _error(newcomers: list[Newcomer], rule: str) -> float:

@@ -1,11 +1,12 @@
 """The days that the wait estimate is measured on."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import cos, log, pi, sqrt
 from random import Random
 from typing import Any
 
-from bench.wait_world import HOUR, Draw, Plan, Scenario, Shift
+from bench.wait_world import HOUR, Draw, PatientClass, Plan, Scenario, Shift
 
 MINUTE = 60.0
 Roster = Callable[[Random], list[Shift]]
@@ -89,6 +90,23 @@ def unreported_breaks(random: Random) -> list[Shift]:
     return shifts
 
 
+URGENT_FIRST = (
+    PatientClass("urgent", 0.15, lognormal(15 * MINUTE, 0.6), priority=1),
+    PatientClass("follow-up", 0.45, lognormal(7 * MINUTE, 0.5)),
+    PatientClass("new", 0.4, lognormal(18 * MINUTE, 0.6)),
+)
+BOOKED_FIRST = (
+    PatientClass(
+        "booked",
+        0.5,
+        VISITS,
+        priority=1,
+        notice=lambda chance: chance.uniform(10 * MINUTE, 3 * HOUR),
+    ),
+    PatientClass("walk-in", 0.5, VISITS),
+)
+
+
 def now_and_then(share: float, shortest: float, longest: float) -> Draw:
     return lambda random: random.uniform(shortest, longest) if random.random() < share else 0.0
 
@@ -153,6 +171,7 @@ SCENARIOS = [
         {1: steady(24, lognormal(11 * MINUTE, 0.6)), 2: steady(4, lognormal(20 * MINUTE, 0.6))},
         all_day(6),
         measured=(0.0, 2 * HOUR),
+        is_first_day=True,
     ),
     clinic("unreported breaks", steady(22), unreported_breaks),
     clinic(
@@ -173,6 +192,8 @@ SCENARIOS = [
         {1: steady(20), 2: Plan(lambda _: 5.0, VISITS, 5.0, is_reported=False)},
         all_day(6),
     ),
+    clinic("classes with priority", replace(steady(24), classes=URGENT_FIRST), all_day(6)),
+    clinic("booked visits", replace(steady(26), classes=BOOKED_FIRST), all_day(6)),
     clinic("arrivals follow the hour", Plan(by_the_hour(10, 36), VISITS, 36), all_day(6)),
     clinic(
         "a telephone line",

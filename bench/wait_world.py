@@ -1,9 +1,10 @@
 """A simulated day at a clinic's queue, event by event: what really happens, and what a service can
 know of it.
 
-Patients are served in order of arrival by the first free doctor that serves their plan. A patient
-that leaves unseen keeps a ghost in the line that takes no doctor's time: when its turn comes, that
-is the wait the patient would have had.
+Patients are served by priority and then in order of arrival, by the first free doctor that serves
+their plan. A booked patient enters the line at its time. A patient that leaves unseen keeps a ghost
+in the line that takes no doctor's time: when its turn comes, that is the wait the patient would
+have had.
 
 What a service knows comes from the events of the feed: a QueueReplay, as in a back-test. The feed
 may be late, and may not report breaks, notes, or patients that go before all others.
@@ -14,11 +15,13 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from math import nextafter
 from random import Random
 
 from frontdesk.backtest.judge import RIVALS, Question, ahead_of
 from frontdesk.backtest.replay import QueueReplay
-from frontdesk.queues.estimate.waits import estimate_waits
+from frontdesk.queues.estimate.model import Newcomer
+from frontdesk.queues.estimate.waits import estimate_newcomers
 from frontdesk.queues.model import EventType, ReplayEvent
 
 HOUR = 3600.0
@@ -36,8 +39,22 @@ def nothing(_: Random) -> float:
 
 
 @dataclass(frozen=True)
+class PatientClass:
+    """A share of a plan's patients. A higher `priority` goes first; `notice(random)`: how many
+    seconds before its time a booked patient is reported.
+    """
+
+    name: str
+    share: float
+    length: Draw
+    priority: int = 0
+    notice: Draw | None = None
+
+
+@dataclass(frozen=True)
 class Plan:
-    """`rate(t)`: patients an hour at t seconds into the day; `length(random)`: seconds of a visit.
+    """`rate(t)`: patients an hour at t seconds into the day; `length(random)`: seconds of a visit,
+    of a plan without `classes`.
 
     `is_reported` false: the patients go before all others, and the feed does not report them.
     """
@@ -47,6 +64,7 @@ class Plan:
     peak_rate: float
     patience: Draw | None = None
     is_reported: bool = True
+    classes: tuple[PatientClass, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,7 +88,7 @@ class Scenario:
     seconds of the day.
 
     After each visit the doctor takes `notes`; its end is reported `end_late` seconds late, every
-    event `feed_late` seconds late.
+    event `feed_late` seconds late. `is_first_day`: the service knows nothing of other days.
     """
 
     name: str
@@ -80,6 +98,7 @@ class Scenario:
     notes: Draw = nothing
     end_late: Draw = nothing
     feed_late: float = 0.0
+    is_first_day: bool = False
 
 
 @dataclass(eq=False)
@@ -89,12 +108,22 @@ class Patient:
     joined_at: float
     length: float
     is_reported: bool = True
+    patient_class: str | None = None
+    priority: int = 0
+    is_booked: bool = False
     left: bool = False
     estimates: dict[str, float] = field(default_factory=dict)
     wait: float | None = None
 
     def event(self, at: float, type_: EventType, doctor: str = "") -> ReplayEvent:
         return ReplayEvent(at, type_, self.plan_id, str(self.number), doctor)
+
+    def joining(self, at: float) -> ReplayEvent:
+        return self.event(at, EventType.PATIENT_JOINED)._replace(
+            patient_class=self.patient_class,
+            priority=self.priority or None,
+            not_before=self.joined_at if self.joined_at > at else None,
+        )
 
 
 @dataclass(eq=False)
@@ -152,14 +181,17 @@ class Day:
             act()
         return [patient for patient in self.newcomers if patient.wait is not None]
 
-    def _ask(self, plan_id: int) -> dict[str, float]:
+    def _ask(self, patient: Patient) -> dict[str, float]:
         """What each rule says now, the ends of our interval, and the number of patients ahead."""
-        pool = self.known.pool(self.now)
-        estimate = estimate_waits(pool, [plan_id], self.known.records)[plan_id]
+        plan_id = patient.plan_id
+        # Just before: a booked patient is in the line now, and not ahead of itself.
+        pool = self.known.pool(nextafter(self.now, 0.0) if patient.is_booked else self.now)
+        newcomer = Newcomer(plan_id, patient.patient_class)
+        estimate = estimate_newcomers(pool, [newcomer], self.known.records)[newcomer]
         # so that the interval learns from the wait that follows
-        self.known.note_estimate(str(self.joined), estimate)
+        self.known.note_estimate(str(patient.number), estimate)
         asked = Question(self.known, pool, plan_id)
-        seconds, low, high = estimate
+        seconds, low, high = estimate[:3]
         said = {OURS: seconds, LOW: low or 0, HIGH: high or 0, AHEAD: ahead_of(asked)}
         return said | {name: rule(asked) for name, rule in RIVALS.items()}
 
@@ -181,28 +213,57 @@ class Day:
     def _arrive(self, plan_id: int, plan: Plan) -> None:
         if self.now <= self.scenario.measured[1]:
             if self.random.random() * plan.peak_rate < plan.rate(self.now):
-                self._join(plan_id, plan)
+                self._admit(plan_id, plan)
             self._after(
                 self.random.expovariate(plan.peak_rate / HOUR), partial(self._arrive, plan_id, plan)
             )
 
-    def _join(self, plan_id: int, plan: Plan) -> None:
+    def _admit(self, plan_id: int, plan: Plan) -> None:
+        """A patient comes, or is reported before its time."""
         self.joined += 1
+        if not plan.classes:
+            length = plan.length(self.random)
+            self._join(Patient(self.joined, plan_id, self.now, length, plan.is_reported), plan)
+            return
+        shares = [one.share for one in plan.classes]
+        [own] = self.random.choices(plan.classes, shares)
+        notice = own.notice(self.random) if own.notice else 0.0
         patient = Patient(
-            self.joined, plan_id, self.now, plan.length(self.random), plan.is_reported
+            number=self.joined,
+            plan_id=plan_id,
+            joined_at=self.now + notice,
+            length=own.length(self.random),
+            patient_class=own.name,
+            priority=own.priority,
         )
-        is_attended = any(doctor.on_duty and doctor.serves(plan_id) for doctor in self.staff)
+        if notice:
+            patient.is_booked = True
+            self._report(patient.joining(self.now))
+            self._after(notice, partial(self._join, patient, plan))
+        else:
+            self._join(patient, plan)
+
+    def _join(self, patient: Patient, plan: Plan) -> None:
+        is_attended = any(
+            doctor.on_duty and doctor.serves(patient.plan_id) for doctor in self.staff
+        )
         if is_attended and plan.is_reported and self.now >= self.scenario.measured[0]:
-            patient.estimates = self._ask(plan_id)
+            patient.estimates = self._ask(patient)
             self.newcomers.append(patient)
         if plan.is_reported:
-            self.line.append(patient)
-            self._report(patient.event(self.now, EventType.PATIENT_JOINED))
+            self.line.insert(self._place_of(patient), patient)
+            if not patient.is_booked:
+                self._report(patient.joining(self.now))
         else:
             self.line.insert(0, patient)
         if plan.patience is not None:
             self._after(plan.patience(self.random), partial(self._lose_patience, patient))
         self._match()
+
+    def _place_of(self, patient: Patient) -> int:
+        return sum(
+            not other.is_reported or other.priority >= patient.priority for other in self.line
+        )
 
     def _lose_patience(self, patient: Patient) -> None:
         if patient.wait is None:

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from frontdesk.backtest.figures import JudgedWait, JudgedWaits, by_class, by_hour, figures_of
-from frontdesk.queues.estimate.model import WaitEstimate
+from frontdesk.queues.estimate.record import WaitEstimate
 from frontdesk.queues.model import WaitOutcome, accuracy_of
 
 

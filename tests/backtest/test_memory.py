@@ -20,7 +20,7 @@ from frontdesk.backtest.file_events import FileEvents
 from frontdesk.backtest.line import Stay, Waits, line_of
 from frontdesk.backtest.warnings import warnings_of_file
 from frontdesk.backtest.window import judged_days, rows_apart
-from frontdesk.queues.estimate.model import WaitEstimate
+from frontdesk.queues.estimate.record import WaitEstimate
 
 def peak():
     with open("/proc/self/status") as status:

@@ -7,7 +7,7 @@ import pytest
 from frontdesk.backtest.figures import JudgedWait, JudgedWaits, figures_of
 from frontdesk.backtest.judge import RIVALS
 from frontdesk.backtest.verdict import Verdict, verdict_of
-from frontdesk.queues.estimate.model import WaitEstimate
+from frontdesk.queues.estimate.record import WaitEstimate
 
 OTHERS = list(RIVALS)
 

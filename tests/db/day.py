@@ -103,7 +103,7 @@ from frontdesk.privacy.erasure import (
 from frontdesk.privacy.model import RetentionKind
 from frontdesk.privacy.retention import RetentionTurn, retention_days
 from frontdesk.queues.board import read_board, read_day
-from frontdesk.queues.model import IntervalRecords
+from frontdesk.queues.model import EstimateRecords
 from frontdesk.queues.snapshot import counted
 from frontdesk.queues.upkeep import DEFAULT_AGE, prune
 from frontdesk.reach import EVERY, Reach
@@ -591,7 +591,7 @@ class Installation:
         assert answer.json()["stored"] == 3
         with self.db.write() as tx:
             prune(tx, now=self.clock(), age=DEFAULT_AGE)
-            records = IntervalRecords(self.clock() - timedelta(hours=1), {})
+            records = EstimateRecords(self.clock() - timedelta(hours=1), {})
             counted(tx, self.customer.account_id, records, self.clock())
             for reach in (Reach.of(self.customer.account_id), EVERY):
                 read_board(tx, reach, self.clock())

@@ -166,7 +166,13 @@ def live(one: Installation, folder: Path) -> None:
     with one.db.read() as tx:
         seconds_to_work(tx, DeliveryContext(policy_of(one.config)), now=one.clock())
         assert (
-            len([*queues.list_waiting(tx), *queues.list_in_visit(tx), *queues.list_on_duty(tx)])
+            len(
+                [
+                    *queues.list_waiting(tx, one.clock()),
+                    *queues.list_in_visit(tx),
+                    *queues.list_on_duty(tx),
+                ]
+            )
             == 5
         )
         assert len(find_digests_of(tx, [1, 2])) == 2

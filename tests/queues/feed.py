@@ -22,14 +22,15 @@ from tests.factories import NOW
 
 ON = EventType.DOCTOR_ON_DUTY
 OFF = EventType.DOCTOR_OFF_DUTY
+PAUSED = EventType.DOCTOR_PAUSED
 JOINED = EventType.PATIENT_JOINED
 LEFT = EventType.PATIENT_LEFT
 STARTED = EventType.VISIT_STARTED
 ENDED = EventType.VISIT_ENDED
 
 
-# Few names and few seconds, so that events meet: type, second, visit, doctor, plan, and the
-# doctor's own terms.
+# Few names and few seconds, so that events meet: type, second, visit, doctor, plan, the doctor's own
+# terms, the patient's class and priority, and the seconds until a booking or the end of a pause.
 HAPPENINGS = st.lists(
     st.tuples(
         st.sampled_from(EventType),
@@ -38,6 +39,8 @@ HAPPENINGS = st.lists(
         st.integers(0, 1),
         st.integers(0, 1),
         st.sampled_from([(None, 1), ((0,), 1), ((0, 1), 3)]),
+        st.sampled_from([(None, None), ("urgent", 5), (None, -1)]),
+        st.sampled_from([None, 1, 3, 30]),
     ),
     min_size=1,
     max_size=14,
@@ -91,17 +94,26 @@ def joined(number: int = 1, **changes: Any) -> dict[str, Any]:
 def events_for(clinic: Clinic, happenings: list[Any], mark: int) -> list[Any]:
     """The same happenings as events of a clinic, under references that no other example uses."""
     made = []
-    for number, (type_, second, visit, doctor, plan, (plans, capacity)) in enumerate(happenings):
+    for number, (type_, second, visit, doctor, plan, terms, patient, later) in enumerate(
+        happenings
+    ):
         fields: dict[str, Any] = {"provider_group_id": clinic.group_id}
-        if type_ in (ON, OFF):
+        at_later = None if later is None else NOW + timedelta(seconds=second + later)
+        if type_ in (ON, OFF, PAUSED):
             fields |= {"doctor": f"{mark}-dr-{doctor}"}
+            if type_ is PAUSED:
+                fields["until"] = at_later or NOW + timedelta(seconds=second + 2)
             if type_ is ON:
+                plans, capacity = terms
                 of_clinic = None if plans is None else tuple(clinic.plan_ids[n] for n in plans)
                 fields |= {"plan_ids": of_clinic, "capacity": capacity}
         else:
             fields |= {"plan_id": clinic.plan_ids[plan], "visit": f"{mark}-visit-{visit}"}
             if type_ is STARTED:
                 fields["doctor"] = f"{mark}-dr-{doctor}"
+            if type_ is JOINED:
+                fields |= dict(zip(("patient_class", "priority"), patient, strict=True))
+                fields["not_before"] = at_later
         made.append(event(f"{mark}-{number:02d}", type_, second, **fields))
     return made
 

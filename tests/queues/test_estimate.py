@@ -88,7 +88,7 @@ def wait_of(pool: DoctorPool, plan_id: int = PLAN) -> int:
 def test_minus_one_only_if_nobody_serves_the_plan_and_none_only_if_a_doctor_is_free(
     pool: DoctorPool,
 ) -> None:
-    for plan_id, (wait, low, high) in estimate_waits(pool, PLANS).items():
+    for plan_id, (wait, low, high, _) in estimate_waits(pool, PLANS).items():
         attended = any(serves(doctor, plan_id) for doctor in pool.doctors)
         if attended:
             assert 0 <= (-1 if low is None else low) <= wait <= (-1 if high is None else high)
@@ -96,7 +96,7 @@ def test_minus_one_only_if_nobody_serves_the_plan_and_none_only_if_a_doctor_is_f
             assert (wait, low, high) == (NOBODY_ON_DUTY, None, None) == (-1, None, None)
         assert estimate_waits(pool, [plan_id])[plan_id].seconds == wait, "whatever else is asked"
     nobody_ahead = replace(pool, waiting=[], waited=[])
-    for plan_id, (wait, _, _) in estimate_waits(nobody_ahead, PLANS).items():
+    for plan_id, (wait, *_) in estimate_waits(nobody_ahead, PLANS).items():
         serving = [doctor for doctor in pool.doctors if serves(doctor, plan_id)]
         free = any(len(doctor.visits) < doctor.capacity for doctor in serving)
         assert not serving or (wait == 0) == free
@@ -407,7 +407,7 @@ def test_a_longer_line_waits_longer_also_where_it_is_no_longer_played() -> None:
 
 
 def interval_of(pool: DoctorPool) -> tuple[int, int]:
-    _, low, high = estimate_waits(pool, PLANS)[PLAN]
+    _, low, high, _ = estimate_waits(pool, PLANS)[PLAN]
     return low or 0, high or 0
 
 
@@ -442,3 +442,25 @@ def test_a_state_that_was_loaded_at_once_is_no_late_feed() -> None:
     assert usual_lateness([(10.0, 240.0), (10.0, 600.0), (10.0, 480.0)]) == 0.0
     assert usual_lateness([(10.0, 240.0), (10.0, 600.0), (50.0, 1.0)]) == 1.0
     assert usual_lateness([]) == 0.0
+
+
+def test_one_quick_leaver_does_not_empty_the_line() -> None:
+    three = DoctorPool(
+        [busy(300)] * 3, [PLAN] * 40, TEN_MINUTES, waited=[3 * HOUR - 60 * i for i in range(40)]
+    )
+    with_leaver = replace(three, past_waits=[PastWait(30.0, left=True)])
+    assert wait_of(with_leaver) > 0.7 * wait_of(three)
+
+
+@pytest.mark.parametrize("days_on_duty", [0.2, 7])
+def test_the_longer_a_patient_waits_beside_a_ready_doctor_the_longer_the_wait(
+    days_on_duty: float,
+) -> None:
+    silent = Doctor(None, 1, (), "a", days_on_duty * 24 * HOUR)
+    waits = [
+        wait_of(DoctorPool([silent], [PLAN], RARE, waited=[minutes * 60.0]))
+        for minutes in (1, 10, 60, 180)
+    ]
+    assert waits[0] <= waits[1] < waits[2] < waits[3]
+    assert waits[2] > HOUR
+    assert waits[3] > 2.5 * HOUR

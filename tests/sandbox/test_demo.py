@@ -97,13 +97,13 @@ def test_simulated_practices_move_the_queues(cli: CommandLine) -> None:
     account_id = cli.json("demo")["account_id"]
     clock = SetClock(system_clock())
     db = cli.open()
-    practices = db.ask(lambda tx: open_practices(tx, Reach.of(account_id), Random(7)))
+    practices = db.ask(lambda tx: open_practices(tx, Reach.of(account_id), Random(7), clock()))
     feeder = EventFeeder(db, practices, speed=10, clock=clock)
     lengths = set()
     for _ in range(12):
         clock.advance(60)
         feeder.feed()
-        lengths.add(len(db.ask(list_waiting)))
+        lengths.add(len(db.ask(lambda tx: list_waiting(tx, clock()))))
         assert len(db.ask(list_on_duty)) >= 2
     assert len(lengths) > 2
     assert set(feeder.counts) >= {"patient.joined", "visit.started", "visit.ended"}

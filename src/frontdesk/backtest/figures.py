@@ -7,7 +7,8 @@ from datetime import UTC, datetime, tzinfo
 from math import ceil, sqrt
 from typing import NamedTuple, overload
 
-from frontdesk.queues.estimate.model import READY_SECONDS, WaitEstimate
+from frontdesk.queues.estimate.model import READY_SECONDS
+from frontdesk.queues.estimate.record import WaitEstimate
 from frontdesk.queues.model import EstimateAccuracy
 
 # The first position of each group: patients far back in the line are few. 0: a doctor was ready,
@@ -52,7 +53,7 @@ class JudgedWaits(Sequence[JudgedWait]):
 
     def append(self, judged: JudgedWait) -> None:
         name = judged.patient_class
-        seconds, low, high = judged.estimate
+        seconds, low, high = judged.estimate[:3]
         self.plan_id.append(judged.plan_id)
         self.joined_at.append(judged.joined_at)
         self.wait.append(judged.wait_seconds)

@@ -18,9 +18,9 @@ from frontdesk.queues.estimate.model import (
     NOBODY_ON_DUTY,
     Doctor,
     DoctorPool,
-    WaitEstimate,
+    Newcomer,
 )
-from frontdesk.queues.estimate.waits import estimate_waits
+from frontdesk.queues.estimate.waits import estimate_newcomers
 from frontdesk.queues.model import EventType, ReplayEvent
 
 # At least so many patients wait while half of the doctors look idle: on simulated days with
@@ -195,7 +195,8 @@ def _judge(replay: QueueReplay, stay: Stay, result: BacktestResult) -> None:
     if stay.wait_seconds is None:
         result.left += 1
         return
-    estimate = _estimate(asked)
+    newcomer = Newcomer(stay.plan_id, stay.patient_class)
+    estimate = estimate_newcomers(asked.pool, [newcomer], replay.records)[newcomer]
     if estimate.seconds == NOBODY_ON_DUTY:
         result.unattended += 1
         return
@@ -210,7 +211,3 @@ def _judge(replay: QueueReplay, stay: Stay, result: BacktestResult) -> None:
         rivals={name: tell(asked) for name, tell in RIVALS.items()},
     )
     result.judged.append(judged)
-
-
-def _estimate(asked: Question) -> WaitEstimate:
-    return estimate_waits(asked.pool, [asked.plan_id], asked.known.records)[asked.plan_id]

@@ -7,7 +7,7 @@ so its estimates are those that the service would have given.
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from frontdesk.queues.encounters import TRANSITIONS
 from frontdesk.queues.estimate.late_feed import KNOWN_STARTS, usual_lateness
@@ -17,13 +17,11 @@ from frontdesk.queues.estimate.model import (
     Doctor,
     DoctorPool,
     DutySpan,
-    IntervalRecord,
     OngoingVisit,
     PastVisit,
     PastWait,
-    WaitEstimate,
-    note_wait,
 )
+from frontdesk.queues.estimate.record import PlanRecord, WaitEstimate, note_wait
 from frontdesk.queues.model import (
     KNOWN_WAITS,
     LONGEST_VISIT,
@@ -33,6 +31,8 @@ from frontdesk.queues.model import (
     EventType,
     ReplayEvent,
 )
+
+Of = TypeVar("Of")
 
 
 @dataclass(slots=True)
@@ -54,6 +54,13 @@ class _Duty(NamedTuple):
     capacity: int
 
 
+class _Pause(NamedTuple):
+    """`until`: its end, as far as it is known."""
+
+    at: float
+    until: float
+
+
 class QueueReplay:
     """`apply` the events in the order of their times; then `pool(now)` is what the service reads at
     that moment.
@@ -61,6 +68,8 @@ class QueueReplay:
 
     def __init__(self) -> None:
         self._staff: dict[str, _Duty] = {}
+        self._pauses: dict[str, _Pause] = {}  # by doctor, until it has ended before its time
+        self._pauses_over: deque[tuple[str, _Pause]] = deque()
         # By visit: the patients that wait, in order of joining, and those that are with a doctor.
         self._present: dict[str, ReplayedEncounter] = {}
         self.plan_ids: set[int] = set()  # the plans that patients have joined
@@ -69,13 +78,11 @@ class QueueReplay:
         self._waits_over: deque[tuple[float, PastWait]] = deque(maxlen=KNOWN_WAITS)
         self._spans: deque[tuple[str, float, float]] = deque()
         self._estimates: dict[str, WaitEstimate] = {}  # by visit of a patient that waits
-        # By plan, how the intervals that were told have held.
-        self.records: dict[int, IntervalRecord] = {}
+        # By plan, what the estimates that were told have taught.
+        self.records: dict[int, PlanRecord] = {}
 
     def note_estimate(self, visit: str, estimate: WaitEstimate) -> None:
-        """Store the estimate of the visit's patient; its interval is compared with the wait that
-        follows.
-        """
+        """Store the estimate of the visit's patient; it is compared with the wait that follows."""
         self._estimates[visit] = estimate
 
     def apply(self, event: ReplayEvent) -> None:
@@ -84,13 +91,15 @@ class QueueReplay:
                 self._on_duty(event)
             case EventType.DOCTOR_OFF_DUTY:
                 self._off_duty(event)
+            case EventType.DOCTOR_PAUSED:
+                self._pause(event)
             case _:
                 self._advance(event)
 
     def pool(self, now: float) -> DoctorPool:
         longest_wait = LONGEST_WAIT.total_seconds()
         longest_visit = LONGEST_VISIT.total_seconds()
-        line = [one for _, one in self._in_state(EncounterState.WAITING, now - longest_wait)]
+        line = self._line(now, longest_wait)
         visits = self._in_state(EncounterState.IN_VISIT, now - longest_visit)
         by_start = sorted(visits, key=lambda item: (-item[1].since, item[0]))
         latest_first = [visit for _, visit in by_start]
@@ -105,6 +114,9 @@ class QueueReplay:
                 for ended, visit in visits
             ],
             waited=[now - one.since for one in line],
+            classes=_unless_all(None, [one.patient_class for one in line]),
+            priorities=_unless_all(0, [one.priority for one in line]),
+            resumed=self._resumed(now),
             past_waits=[wait for ended, wait in self._waits_over if ended > now - RECENT_SECONDS],
             duty=[
                 *(DutySpan(name, now - start, now - end) for name, start, end in self._spans),
@@ -119,6 +131,13 @@ class QueueReplay:
                 for visit in latest_first[:KNOWN_STARTS]
             ),
         )
+
+    def _line(self, now: float, longest_wait: float) -> list[ReplayedEncounter]:
+        """The patients that wait, in order of arrival; not yet those that are booked for later."""
+        waiting = self._in_state(EncounterState.WAITING, now - longest_wait)
+        line = [one for _, one in waiting if one.since <= now]
+        line.sort(key=lambda one: one.since)
+        return line
 
     def _in_state(
         self, state: EncounterState, after: float
@@ -135,7 +154,7 @@ class QueueReplay:
         for visit in latest_first:
             elapsed = now - visit.since
             visits[visit.doctor or ""].append(
-                OngoingVisit(visit.plan_id, elapsed, visit.waited_seconds)
+                OngoingVisit(visit.plan_id, elapsed, visit.waited_seconds, visit.patient_class)
             )
         return [
             Doctor(
@@ -144,16 +163,52 @@ class QueueReplay:
                 tuple(visits[name][: duty.capacity]),
                 name,
                 now - duty.on_at[-1],
+                max(0.0, self._pauses[name].until - now) if name in self._pauses else 0.0,
             )
             for name, duty in self._staff.items()
         ]
 
     def _on_duty(self, event: ReplayEvent) -> None:
+        self._end_pause(event)
         before = self._staff.get(event.doctor)
         on_at = (*before.on_at, event.at) if before else (event.at,)
         self._staff[event.doctor] = _Duty(on_at, event.plan_ids, event.capacity)
 
+    def _pause(self, event: ReplayEvent) -> None:
+        """Of two pauses that begin at the same instant, the longer one counts."""
+        until = event.at if event.until is None else event.until
+        before = self._pauses.get(event.doctor)
+        if before is not None and before.at == event.at:
+            until = max(until, before.until)
+        self._break_off_pause(event)
+        self._pauses[event.doctor] = _Pause(event.at, until)
+
+    def _break_off_pause(self, event: ReplayEvent) -> None:
+        """A pause that goes on in another one, or in the end of the shift, has no end."""
+        pause = self._pauses.pop(event.doctor, None)
+        if pause is not None and pause.until < event.at:
+            self._pauses_over.append((event.doctor, pause))
+
+    def _end_pause(self, event: ReplayEvent) -> None:
+        """The doctor comes on duty or starts a visit; not before the pause, if that is told late."""
+        pause = self._pauses.get(event.doctor)
+        if pause is not None and event.at >= pause.at:
+            del self._pauses[event.doctor]
+            ended = pause._replace(until=min(pause.until, event.at))
+            self._pauses_over.append((event.doctor, ended))
+
+    def _resumed(self, now: float) -> list[tuple[str, float]]:
+        """As the service: of the pauses that began in the last four hours."""
+        while self._pauses_over and self._pauses_over[0][1].until < now - RECENT_SECONDS:
+            self._pauses_over.popleft()
+        return [
+            (doctor, now - pause.until)
+            for doctor, pause in (*self._pauses_over, *self._pauses.items())
+            if pause.until <= now and pause.at >= now - RECENT_SECONDS
+        ]
+
     def _off_duty(self, event: ReplayEvent) -> None:
+        self._break_off_pause(event)
         duty = self._staff.pop(event.doctor, None)
         if duty is not None:
             self._spans.append((event.doctor, duty.on_at[0], event.at))
@@ -165,9 +220,15 @@ class QueueReplay:
         before = (one.state, one.plan_id)
         since = one.since
         TRANSITIONS[event.type](one, event)
+        if event.type is EventType.VISIT_STARTED:
+            self._end_pause(event)
         if (one.state, one.plan_id) == before:
+            if one.state is EncounterState.WAITING:
+                one.since = one.joined_at or 0.0  # a booking may have moved
             return
         one.since = event.at
+        if one.state is EncounterState.WAITING and one.joined_at is not None:
+            one.since = one.joined_at
         one.known_at = max(event.at, event.known_at)
         self._present.pop(event.visit, None)
         if one.state in (EncounterState.WAITING, EncounterState.IN_VISIT):
@@ -177,7 +238,14 @@ class QueueReplay:
         elif one.state is not EncounterState.ENDED:
             self._note_wait(event, one)
         elif before[0] is EncounterState.IN_VISIT:
-            visit = PastVisit(one.plan_id, event.at - since, 0.0, one.doctor, one.waited_seconds)
+            visit = PastVisit(
+                plan_id=one.plan_id,
+                seconds=event.at - since,
+                ended_seconds_ago=0.0,
+                doctor=one.doctor,
+                waited_seconds=one.waited_seconds,
+                patient_class=one.patient_class,
+            )
             self.past.setdefault(one.plan_id, deque(maxlen=KNOWN_VISITS)).append((event.at, visit))
 
     def _note_wait(self, event: ReplayEvent, one: ReplayedEncounter) -> None:
@@ -188,15 +256,19 @@ class QueueReplay:
             return
         waited = event.at - one.joined_at
         left = one.state is EncounterState.LEFT
-        self._waits_over.append((event.at, PastWait(waited, left)))
+        wait = PastWait(waited, left, one.plan_id, one.patient_class, one.priority)
+        self._waits_over.append((event.at, wait))
         estimate = self._estimates.pop(event.visit, None)
         if left:
             return
         one.waited_seconds = self.last_waits[one.plan_id] = waited
         if estimate is not None:
-            note_wait(
-                self.records, one.plan_id, waited, estimate.low_seconds, estimate.high_seconds
-            )
+            note_wait(self.records, one.plan_id, waited, estimate, one.patient_class)
+
+
+def _unless_all(usual: Of, values: Sequence[Of]) -> Sequence[Of]:
+    """The values of the patients in the line; none where all are the usual one."""
+    return values if any(value != usual for value in values) else ()
 
 
 def _known_since(duty: _Duty, now: float) -> float:

@@ -96,7 +96,7 @@ def _move(context: CommandContext, plan: int, patient: str, *, waiting: bool) ->
 @commands.query("list", "--json")
 def list_(tx: Tx) -> Output:
     """List the waiting patients, in order of arrival by plan."""
-    items = [waiting._asdict() for waiting in list_waiting(tx)]
+    items = [waiting._asdict() for waiting in list_waiting(tx, system_clock())]
     return listing(items, "plan_id patient joined_at", nothing="Nobody is waiting.")
 
 

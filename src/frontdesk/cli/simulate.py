@@ -39,7 +39,9 @@ def simulate(
             "Nothing is simulated where FRONTDESK_ENVIRONMENT is production. Use a sandbox installation."
         )
     with migrated_database(config) as db:
-        practices = db.ask(lambda tx: open_practices(tx, reach_of(account), Random(seed)))  # noqa: S311 - invented patients
+        chance = Random(seed)  # noqa: S311 - invented patients
+        reach = reach_of(account)
+        practices = db.ask(lambda tx: open_practices(tx, reach, chance, system_clock()))
         if not practices:
             fail("There is no plan to simulate. Make some: frontdesk demo")
         feeder = EventFeeder(db, practices, speed=speed, clock=system_clock)

@@ -10,14 +10,19 @@ from typing import NamedTuple
 
 from frontdesk.errors import Fault
 
+DUTY_HOURS = 12  # where nothing else is said
+
 
 class ProviderGroup(NamedTuple):
-    """The doctors that serve a plan."""
+    """The doctors that serve a plan. A duty ends by itself after `duty_hours` without an event of
+    its doctor.
+    """
 
     id: int
     name: str
     external_id: str | None
     created_at: datetime
+    duty_hours: int = DUTY_HOURS
 
 
 @dataclass(frozen=True, slots=True)

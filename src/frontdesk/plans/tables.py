@@ -3,6 +3,7 @@
 from sqlalchemy import Boolean, Integer, String, Table, Text, UniqueConstraint
 
 from frontdesk.db.schema import Id, UtcTime, key, metadata, optional, required
+from frontdesk.plans.model import DUTY_HOURS
 
 provider_groups = Table(
     "provider_groups",
@@ -12,6 +13,7 @@ provider_groups = Table(
     *required(String(255), "name"),
     *required(UtcTime(), "created_at"),
     *optional(UtcTime(), "fed_at"),  # when queue events last came
+    *required(Integer(), "duty_hours", server_default=str(DUTY_HOURS)),
 )
 
 plans = Table(

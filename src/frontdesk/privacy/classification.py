@@ -97,7 +97,10 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
     "client_secrets_seen": _columns(id=["api_client_id", "user_id"], time=["seen_at"]),
     "used_forms": _columns(id=["user_id"], proof=["number_hash"], time=["used_at"]),
     "provider_groups": _columns(
-        id=["id"], account=["external_id", "name"], time=["created_at", "fed_at"]
+        id=["id"],
+        account=["external_id", "name"],
+        fact=["duty_hours"],
+        time=["created_at", "fed_at"],
     ),
     "plans": _columns(
         id=["id", "account_id", "provider_group_id"],
@@ -248,13 +251,13 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
     "file_unchanged": _columns(id=["file_id", "content"], fact=["chunk"]),
     "queue_events": _columns(
         id=["provider_group_id", "plan_id", "plan_ids"],
-        fact=["type", "capacity"],
+        fact=["type", "capacity", "patient_class", "priority"],
         reference=["event_id", "doctor", "visit"],
-        time=["at", "received_at"],
+        time=["at", "received_at", "not_before", "until"],
     ),
     "encounters": _columns(
         id=["id", "provider_group_id", "plan_id"],
-        fact=["state"],
+        fact=["state", "patient_class", "priority"],
         reference=["visit", "doctor"],
         time=["joined_at", "started_at", "ended_at", "last_event_at"],
     ),
@@ -262,14 +265,14 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
         id=["id", "provider_group_id", "plan_ids"],
         fact=["on_duty", "capacity"],
         reference=["doctor", "on_event"],
-        time=["on_at", "off_at"],
+        time=["on_at", "off_at", "paused_at", "paused_until"],
     ),
     "queue_snapshots": _columns(
         id=["account_id"], fact=["queues", "records"], time=["taken_at", "expires_at"]
     ),
     "estimate_log": _columns(
         id=["id", "plan_id"],
-        fact=["estimate_seconds", "low_seconds", "high_seconds"],
+        fact=["estimate_seconds", "low_seconds", "high_seconds", "basis", "classes"],
         time=["taken_at", "expires_at"],
     ),
     "stored_answers": _columns(

@@ -51,42 +51,72 @@ def settle_duty(duty: Duty, events: Iterable[QueueEvent]) -> Duty:
         if event.type is EventType.DOCTOR_ON_DUTY:
             latest = (duty.on_at, duty.on_event or "") if duty.on_at is not None else None
             if latest is None or (event.at, event.id) > latest:
-                duty = Duty(event.at, event.id, duty.off_at, event.plan_ids, event.capacity or 1)
+                duty = replace(
+                    duty,
+                    on_at=event.at,
+                    on_event=event.id,
+                    plan_ids=event.plan_ids,
+                    capacity=event.capacity or 1,
+                )
+        elif event.type is EventType.DOCTOR_PAUSED:
+            duty = _paused(duty, event)
         elif duty.off_at is None or event.at > duty.off_at:
             duty = replace(duty, off_at=event.at)
     return duty
 
 
+def _paused(duty: Duty, event: QueueEvent) -> Duty:
+    """Of two pauses that begin at the same instant, the longer one counts."""
+    latest = duty.paused_at, duty.paused_until
+    if duty.paused_at is not None and (event.at, event.until) <= latest:
+        return duty
+    return replace(duty, paused_at=event.at, paused_until=event.until)
+
+
 def _join(encounter: Encounter[Any], event: AnyEvent) -> None:
     """A waiting patient keeps the place, moves when it joins another plan, and does not wait while
-    with a doctor.
+    with a doctor. A booked patient gets the time of the later event: without one, it is there now.
     """
-    if encounter.state is EncounterState.IN_VISIT or encounter.waits_for(event.plan_id):
+    if encounter.state is EncounterState.IN_VISIT:
+        return
+    encounter.patient_class = event.patient_class
+    encounter.priority = event.priority or 0
+    if encounter.waits_for(event.plan_id) and not encounter.is_booked_at(event.at):
         return
     encounter.plan_id = event.plan_id or 0
     encounter.state = EncounterState.WAITING
-    encounter.joined_at = event.at
+    encounter.joined_at = _enters_line_at(event)
     encounter.started_at = None
     encounter.ended_at = None
     encounter.doctor = None
 
 
+def _enters_line_at(event: AnyEvent) -> Any:
+    times: list[Any] = [event.at]
+    if event.not_before is not None:
+        times.append(event.not_before)
+    return max(times)
+
+
 def _leave(encounter: Encounter[Any], event: AnyEvent) -> None:
     """Leaving a plan where the patient does not wait changes nothing."""
     if encounter.waits_for(event.plan_id):
+        _forget_booking(encounter, event)
         encounter.state = EncounterState.LEFT
         encounter.ended_at = event.at
 
 
 def _start(encounter: Encounter[Any], event: AnyEvent) -> None:
     """A second start hands the visit over to another doctor. A start without a wait before it
-    measures no wait.
+    measures no wait. A booked patient that is seen before its time has not waited.
     """
     encounter.doctor = event.doctor
     if encounter.state is EncounterState.IN_VISIT:
         return
     if not encounter.waits_for(event.plan_id):
         encounter.joined_at = None
+    elif encounter.is_booked_at(event.at):
+        encounter.joined_at = event.at
     encounter.plan_id = event.plan_id or 0
     encounter.state = EncounterState.IN_VISIT
     encounter.started_at = event.at
@@ -96,8 +126,15 @@ def _start(encounter: Encounter[Any], event: AnyEvent) -> None:
 def _end(encounter: Encounter[Any], event: AnyEvent) -> None:
     """The first end counts. An end without a start ends the wait, and measures no visit."""
     if encounter.state is not EncounterState.ENDED:
+        _forget_booking(encounter, event)
         encounter.state = EncounterState.ENDED
         encounter.ended_at = event.at
+
+
+def _forget_booking(encounter: Encounter[Any], event: AnyEvent) -> None:
+    """A booked patient whose time has not come was never in the line."""
+    if encounter.is_booked_at(event.at):
+        encounter.joined_at = None
 
 
 TRANSITIONS: dict[EventType, Callable[[Encounter[Any], AnyEvent], None]] = {
@@ -106,7 +143,7 @@ TRANSITIONS: dict[EventType, Callable[[Encounter[Any], AnyEvent], None]] = {
     EventType.VISIT_ENDED: _end,
     EventType.PATIENT_LEFT: _leave,
 }
-_SHIFTS = (EventType.DOCTOR_OFF_DUTY, EventType.DOCTOR_ON_DUTY)
+_SHIFTS = (EventType.DOCTOR_OFF_DUTY, EventType.DOCTOR_ON_DUTY, EventType.DOCTOR_PAUSED)
 _RANKS = {type_: rank for rank, type_ in enumerate((*_SHIFTS, *TRANSITIONS))}
 
 

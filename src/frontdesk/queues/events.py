@@ -4,7 +4,7 @@ Whether its plan and provider group exist is checked later, by `ingest`. docs/qu
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -20,15 +20,23 @@ REFERENCE_LENGTH = 255
 MAX_ID = 2**63 - 1
 MAX_CAPACITY = 100
 MAX_PLANS = 1000
+MAX_PRIORITY = 100
 
 SKEW = timedelta(minutes=5)  # how far the sender's clock may be ahead
 LATEST = timedelta(days=7)  # how late an event may come; its id is kept for longer (`upkeep.prune`)
+
+LONGEST_BOOKING = timedelta(days=30)
+LONGEST_PAUSE = timedelta(hours=24)
 
 # The fields that a type needs, and others that it keeps; the rest of the known fields is ignored.
 FIELDS: dict[EventType, tuple[tuple[str, ...], tuple[str, ...]]] = {
     EventType.DOCTOR_ON_DUTY: (("provider_group_id", "doctor"), ("plan_ids", "capacity")),
     EventType.DOCTOR_OFF_DUTY: (("provider_group_id", "doctor"), ()),
-    EventType.PATIENT_JOINED: (("plan_id", "visit"), ("provider_group_id",)),
+    EventType.DOCTOR_PAUSED: (("provider_group_id", "doctor", "until"), ()),
+    EventType.PATIENT_JOINED: (
+        ("plan_id", "visit"),
+        ("provider_group_id", "class", "priority", "not_before"),
+    ),
     EventType.PATIENT_LEFT: (("plan_id", "visit"), ("provider_group_id",)),
     EventType.VISIT_STARTED: (("plan_id", "visit", "doctor"), ("provider_group_id",)),
     EventType.VISIT_ENDED: (("plan_id", "visit"), ("provider_group_id", "doctor")),
@@ -40,6 +48,15 @@ _IN_THE_FUTURE = Fault(
     "must not be more than 5 minutes ahead of the service's clock",
 )
 _TOO_OLD = Fault("at", codes.queue_events.TOO_OLD, "must not be more than 7 days ago")
+_TOO_FAR = Fault(
+    "not_before",
+    codes.queue_events.NOT_ALLOWED,
+    "must not be more than 30 days ahead of the service's clock",
+)
+_NO_PAUSE = Fault(
+    "until", codes.queue_events.NOT_ALLOWED, "must be after `at`, by 24 hours at most"
+)
+_CLASS = re.compile(r"[a-z0-9-]{1,40}")
 _TIME = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?"
     r"(?:[Zz]|[+-][0-9]{2}:[0-9]{2})"
@@ -69,11 +86,7 @@ def parse_event(sent: object, *, now: datetime, strict: bool = False) -> ParsedE
         needed, optional = FIELDS[type_]
         for name in needed + optional:
             _read_field(sent, name, read, faults, required=name in needed)
-    at = read.get("at", now)
-    if at > now + SKEW:
-        faults.append(_IN_THE_FUTURE)
-    elif at < now - LATEST:
-        faults.append(_TOO_OLD)
+    faults += _faults_of_times(read, now)
     unknown = tuple(str(name) for name in sent if name not in _READERS)
     if strict:
         faults += unknown_faults(unknown)
@@ -81,6 +94,8 @@ def parse_event(sent: object, *, now: datetime, strict: bool = False) -> ParsedE
         return ParsedEvent(read.get("id"), event=None, faults=tuple(faults), ignored=unknown)
     if type_ is EventType.DOCTOR_ON_DUTY:
         read.setdefault("capacity", 1)
+    if "class" in read:
+        read["patient_class"] = read.pop("class")
     return ParsedEvent(read["id"], QueueEvent(**read), ignored=unknown)
 
 
@@ -101,6 +116,18 @@ def _read_field(
         read[name] = _READERS[name](value)
     except Rejected as rejected:
         faults.append(Fault(name, rejected.code, rejected.message))
+
+
+def _faults_of_times(read: Mapping[str, Any], now: datetime) -> Iterator[Fault]:
+    at = read.get("at", now)
+    if at > now + SKEW:
+        yield _IN_THE_FUTURE
+    elif at < now - LATEST:
+        yield _TOO_OLD
+    if "not_before" in read and read["not_before"] > now + LONGEST_BOOKING:
+        yield _TOO_FAR
+    if {"at", "until"} <= read.keys() and not at < read["until"] <= at + LONGEST_PAUSE:
+        yield _NO_PAUSE
 
 
 def _reference(value: object) -> str:
@@ -133,10 +160,21 @@ def _time(value: object) -> datetime:
     raise Rejected(codes.queue_events.NOT_A_TIME, "must be an ISO 8601 time with Z or an offset")
 
 
-def _whole(value: object, *, most: int, code: Code, rule: str) -> int:
+def _class(value: object) -> str:
+    if type(value) is not str:
+        raise Rejected(codes.queue_events.WRONG_TYPE, "must be a string")
+    if not _CLASS.fullmatch(value):
+        raise Rejected(
+            codes.queue_events.NOT_ALLOWED,
+            "must be 1 to 40 lower-case letters a to z, digits and hyphens",
+        )
+    return value
+
+
+def _whole(value: object, *, most: int, code: Code, rule: str, least: int = 1) -> int:
     if type(value) is not int:
         raise Rejected(codes.queue_events.WRONG_TYPE, "must be a whole number")
-    if not 1 <= value <= most:
+    if not least <= value <= most:
         raise Rejected(code, rule)
     return value
 
@@ -170,4 +208,14 @@ _READERS: dict[str, Callable[[object], Any]] = {
         code=codes.queue_events.NOT_ALLOWED,
         rule=f"must be 1 to {MAX_CAPACITY}",
     ),
+    "class": _class,
+    "priority": partial(
+        _whole,
+        least=-MAX_PRIORITY,
+        most=MAX_PRIORITY,
+        code=codes.queue_events.NOT_ALLOWED,
+        rule=f"must be -{MAX_PRIORITY} to {MAX_PRIORITY}",
+    ),
+    "not_before": _time,
+    "until": _time,
 }

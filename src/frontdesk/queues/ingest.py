@@ -173,9 +173,9 @@ def set_duty(tx: Tx, provider_group_id: int, doctor: str, *, on_duty: bool, now:
 
 
 def set_waiting(tx: Tx, plan_id: int, patient: str, *, waiting: bool, now: datetime) -> bool:
-    """The patient joins the plan's queue or leaves it. False if it waits there already, is with a
-    doctor and can't join, or does not wait there and can't leave. Raises NotFound for an unknown
-    plan.
+    """The patient joins the plan's queue or leaves it; a booked patient joins before its time, or
+    cancels. False if it waits there already, is with a doctor and can't join, or does not wait
+    there and can't leave. Raises NotFound for an unknown plan.
     """
     group = store.groups_of_plans(tx, [plan_id]).get(plan_id)
     if group is None:
@@ -183,9 +183,12 @@ def set_waiting(tx: Tx, plan_id: int, patient: str, *, waiting: bool, now: datet
     event = QueueEvent(_new_id(), EventType.PATIENT_JOINED, now, group, plan_id, visit=patient)
     events = by_reference(store.find_known(tx, [event]).events).get(event.reference)
     known = settle_encounter(events) if events else None
-    waits = known is not None and known.waits_for(plan_id)
-    in_visit = known is not None and known.state is EncounterState.IN_VISIT
-    if waits is waiting or (waiting and in_visit):
+    if waiting and known is not None and known.state is EncounterState.IN_VISIT:
+        return False
+    is_there = known is not None and known.waits_for(plan_id)
+    if waiting and known is not None and known.is_booked_at(now):
+        is_there = False
+    if is_there is waiting:
         return False
     type_ = EventType.PATIENT_JOINED if waiting else EventType.PATIENT_LEFT
     at = _after(now, known.last_event_at if known else None)

@@ -3,7 +3,7 @@ aware UTC datetimes.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -11,7 +11,8 @@ from math import ceil
 from typing import Generic, NamedTuple, TypeVar
 
 from frontdesk.errors import Fault
-from frontdesk.queues.estimate.model import READY_SECONDS, IntervalRecord
+from frontdesk.queues.estimate.model import READY_SECONDS
+from frontdesk.queues.estimate.record import EstimateBasis, PlanRecord, WaitEstimate
 
 INTERVAL_SHARE = 0.8  # of the waits are expected to fall into the interval
 LONGEST_WAIT = timedelta(hours=24)  # an older wait is ignored: the event that ended it never came
@@ -29,6 +30,7 @@ At = TypeVar("At", datetime, float)
 class EventType(StrEnum):
     DOCTOR_ON_DUTY = "doctor.on_duty"
     DOCTOR_OFF_DUTY = "doctor.off_duty"
+    DOCTOR_PAUSED = "doctor.paused"
     PATIENT_JOINED = "patient.joined"
     PATIENT_LEFT = "patient.left"
     VISIT_STARTED = "visit.started"
@@ -40,7 +42,8 @@ class QueueEvent(NamedTuple):
     plan.
 
     `plan_ids` None: the doctor serves all plans of the group; `capacity`: how many visits at a
-    time.
+    time. `not_before`: a booked patient is not in the line until then. `until`: the expected end of
+    a pause.
     """
 
     id: str
@@ -52,6 +55,10 @@ class QueueEvent(NamedTuple):
     visit: str | None = None
     plan_ids: tuple[int, ...] | None = None
     capacity: int | None = None
+    patient_class: str | None = None
+    priority: int | None = None
+    not_before: datetime | None = None
+    until: datetime | None = None
 
     @property
     def reference(self) -> Reference:
@@ -121,7 +128,8 @@ class EncounterState(StrEnum):
 class Encounter(Generic[At]):
     """One patient's way through the queue; a provider group's reference `visit` names it.
 
-    Its times are datetimes; in a back-test, seconds.
+    Its times are datetimes; in a back-test, seconds. `joined_at`: when the patient enters the line,
+    which is in the future while a booked patient is not in it yet. A higher `priority` goes first.
     """
 
     plan_id: int
@@ -131,15 +139,26 @@ class Encounter(Generic[At]):
     joined_at: At | None = None
     started_at: At | None = None
     ended_at: At | None = None
+    patient_class: str | None = None
+    priority: int = 0
 
     def waits_for(self, plan_id: int | None) -> bool:
+        """Waits for the plan, or is booked for it."""
         return self.state is EncounterState.WAITING and self.plan_id == plan_id
+
+    def is_booked_at(self, at: At) -> bool:
+        """At that time the patient is booked, and not yet in the line."""
+        return (
+            self.state is EncounterState.WAITING
+            and self.joined_at is not None
+            and self.joined_at > at
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Duty:
     """A doctor of a provider group. The latest `doctor.on_duty` sets the plans and the number of
-    visits at a time.
+    visits at a time. `paused_at`, `paused_until`: of the latest pause, whether it has ended or not.
     """
 
     on_at: datetime | None = None
@@ -147,6 +166,8 @@ class Duty:
     off_at: datetime | None = None
     plan_ids: tuple[int, ...] | None = None
     capacity: int = 1
+    paused_at: datetime | None = None
+    paused_until: datetime | None = None
 
     @property
     def on_duty(self) -> bool:
@@ -157,6 +178,9 @@ class Duty:
 class QueueInfo(NamedTuple):
     """One plan's queue. `estimated_wait_seconds` is -1 exactly when no doctor is on duty; then
     there is no interval.
+
+    `basis`: what the estimate is compared with later; `classes`: the estimates for newcomers of
+    each class that the plan had in the last hours.
     """
 
     estimated_wait_seconds: int
@@ -164,6 +188,20 @@ class QueueInfo(NamedTuple):
     doctors_on_duty: bool
     low_seconds: int | None = None
     high_seconds: int | None = None
+    basis: EstimateBasis | None = None
+    classes: Mapping[str, WaitEstimate] = {}
+
+    def of_class(self, patient_class: str | None) -> "QueueInfo":
+        """The queue as a newcomer of the class meets it; of a class that the plan had not lately,
+        and of None, as anyone does.
+        """
+        estimate = self.classes.get(patient_class or "")
+        if estimate is None:
+            return self
+        seconds, low, high, basis = estimate
+        return self._replace(
+            estimated_wait_seconds=seconds, low_seconds=low, high_seconds=high, basis=basis
+        )
 
 
 class PlanQueue(NamedTuple):
@@ -176,11 +214,11 @@ class PlanQueue(NamedTuple):
     in_visit: int
 
 
-class IntervalRecords(NamedTuple):
-    """By plan, the misses of the given intervals, of waits that ended by `until`."""
+class EstimateRecords(NamedTuple):
+    """By plan, what the estimates have taught whose waits ended by `until`."""
 
     until: datetime
-    plans: dict[int, IntervalRecord]
+    plans: dict[int, PlanRecord]
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +229,7 @@ class QueueSnapshot:
     ttl_seconds: int
     taken_at: datetime
     expires_at: datetime
-    records: IntervalRecords | None = None
+    records: EstimateRecords | None = None
 
     def in_time(self, now: datetime) -> bool:
         """False when it has expired, or when a clock that was set back makes it one of the future."""
@@ -207,7 +245,9 @@ class QueueSnapshot:
 
 
 class WaitOutcome(NamedTuple):
-    """An estimate and the wait that followed, in seconds."""
+    """An estimate and the wait that followed, in seconds. `patient_class`: the class for which the
+    estimate was, None for that of anyone.
+    """
 
     plan_id: int
     joined_at: datetime
@@ -215,6 +255,12 @@ class WaitOutcome(NamedTuple):
     wait_seconds: float
     low_seconds: int | None = None
     high_seconds: int | None = None
+    basis: EstimateBasis | None = None
+    patient_class: str | None = None
+
+    @property
+    def estimate(self) -> WaitEstimate:
+        return WaitEstimate(self.estimate_seconds, self.low_seconds, self.high_seconds, self.basis)
 
     @property
     def side(self) -> int | None:

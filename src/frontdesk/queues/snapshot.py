@@ -20,9 +20,11 @@ from frontdesk.clock import Clock
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import write_alone
 from frontdesk.errors import Unavailable
-from frontdesk.queues.estimate.model import NOBODY_ON_DUTY, IntervalRecord, note_wait
-from frontdesk.queues.estimate.waits import estimate_waits
-from frontdesk.queues.model import IntervalRecords, PlanQueue, QueueInfo, QueueSnapshot
+from frontdesk.queues.estimate.arrivals import recent_classes
+from frontdesk.queues.estimate.model import NOBODY_ON_DUTY, Newcomer
+from frontdesk.queues.estimate.record import PlanRecord, note_wait
+from frontdesk.queues.estimate.waits import estimate_newcomers
+from frontdesk.queues.model import EstimateRecords, PlanQueue, QueueInfo, QueueSnapshot
 from frontdesk.queues.store import snapshots
 from frontdesk.queues.store.pools import plans_by_group, select_pools
 from frontdesk.reach import Reach
@@ -173,12 +175,12 @@ class QueueSnapshots:
 
 
 def queue_state(
-    tx: Tx, reach: Reach, now: datetime, records: Mapping[int, IntervalRecord] | None = None
+    tx: Tx, reach: Reach, now: datetime, records: Mapping[int, PlanRecord] | None = None
 ) -> dict[int, PlanQueue]:
     """By plan id: the queues of the plans within reach, from one consistent read, in seven
     statements.
 
-    `records`: by plan, how the intervals have held; None: as stored, which takes one statement
+    `records`: by plan, what its estimates have taught; None: as stored, which takes one statement
     more.
     """
     if records is None:
@@ -187,11 +189,25 @@ def queue_state(
     pools = select_pools(tx, plans.keys(), now)
     queues = {}
     for group, pool in pools.items():
-        waits = estimate_waits(pool, plans[group], records)
+        classes = recent_classes(pool)
+        newcomers = [
+            Newcomer(plan, patient_class)
+            for plan in plans[group]
+            for patient_class in (None, *classes.get(plan, ()))
+        ]
+        waits = estimate_newcomers(pool, newcomers, records)
         lengths = Counter(pool.waiting)
         for plan in plans[group]:
-            seconds, low, high = waits[plan]
-            info = QueueInfo(seconds, lengths[plan], seconds != NOBODY_ON_DUTY, low, high)
+            seconds, low, high, basis = waits[Newcomer(plan)]
+            info = QueueInfo(
+                seconds,
+                lengths[plan],
+                seconds != NOBODY_ON_DUTY,
+                low,
+                high,
+                basis,
+                {name: waits[Newcomer(plan, name)] for name in classes.get(plan, ())},
+            )
             serving = [doctor for doctor in pool.doctors if doctor.serves(plan)]
             queues[plan] = PlanQueue(
                 info, len(serving), sum(bool(doctor.visits) for doctor in serving)
@@ -200,16 +216,16 @@ def queue_state(
 
 
 def counted(
-    tx: Tx, account_id: int, records: IntervalRecords | None, now: datetime
-) -> IntervalRecords:
-    """The records of the account's intervals with the waits that ended since they were last
-    counted; the same records while a count is not due. A wait counts once, when it is over.
+    tx: Tx, account_id: int, records: EstimateRecords | None, now: datetime
+) -> EstimateRecords:
+    """The records of the account's plans with the waits that ended since they were last counted; the
+    same records while a count is not due. A wait counts once, when it is over.
     """
     until = now - SETTLED
     if records is None:
-        return IntervalRecords(until, {})
+        return EstimateRecords(until, {})
     if records.until > now:
-        return IntervalRecords(until, records.plans)  # the clock was set back
+        return EstimateRecords(until, records.plans)  # the clock was set back
     if until - records.until < COUNTED_EVERY:
         return records
     plans = dict(records.plans)
@@ -219,6 +235,6 @@ def counted(
     )
     for outcome in outcomes:
         note_wait(
-            plans, outcome.plan_id, outcome.wait_seconds, outcome.low_seconds, outcome.high_seconds
+            plans, outcome.plan_id, outcome.wait_seconds, outcome.estimate, outcome.patient_class
         )
-    return IntervalRecords(until, plans)
+    return EstimateRecords(until, plans)

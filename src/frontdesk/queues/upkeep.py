@@ -64,8 +64,8 @@ def prune(tx: Tx, *, now: datetime, age: timedelta) -> Counter[str]:
     zeros.
 
     A page each of: encounters with an older last event, with all their events; events of doctors
-    that no longer count; estimates. The rest leads to the same state, since the latest two events
-    of a doctor stay.
+    that no longer count; estimates. The rest leads to the same state, since the latest event of
+    each type of a doctor stays.
     """
     if age < MIN_AGE:
         raise ValueError("events can't be deleted while they may still be sent again")

@@ -375,7 +375,7 @@ class _PastVisits:
         reach = Reach.of(account_id)
         # Not a secret: each demo has the same patients.
         chance = Random(SEED)  # noqa: S311
-        practices = db.ask(lambda tx: open_practices(tx, reach, chance))
+        practices = db.ask(lambda tx: open_practices(tx, reach, chance, clock()))
         self._feeder = EventFeeder(db, practices, speed=1, clock=clock)
 
     def happen(self, end: datetime) -> None:

@@ -22,7 +22,7 @@ BATCH = 500
 LEAST_DOCTORS = 2  # of each practice; the missing ones come on duty at once
 
 
-def open_practices(tx: Tx, reach: Reach, chance: Random) -> list[Practice]:
+def open_practices(tx: Tx, reach: Reach, chance: Random, now: datetime) -> list[Practice]:
     """A practice for each provider group that serves the plans within reach, with its present doctors and
     patients.
     """
@@ -30,7 +30,7 @@ def open_practices(tx: Tx, reach: Reach, chance: Random) -> list[Practice]:
     for plan in list_plans(tx, reach):
         if plan.accepting_patients:
             plans[plan.provider_group.id].append(plan.id)
-    waiting = list_waiting(tx)
+    waiting = list_waiting(tx, now)
     seen = list_in_visit(tx)
     on_duty = list_on_duty(tx)
     practices = []

@@ -1,5 +1,5 @@
 """The lengths of a plan's visits: its own past visits, mixed with the group's and with a broad
-curve around the mean so far.
+curve around the mean so far. A class of patients with visits enough has lengths of its own.
 
 Few visits are known at the start of a day. The configured default counts as some of the group's
 visits.
@@ -7,13 +7,14 @@ visits.
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from itertools import accumulate, pairwise
 from math import exp, log, sqrt
 from operator import attrgetter
 from statistics import NormalDist
 
+from frontdesk.queues.estimate.arrivals import Kind
 from frontdesk.queues.estimate.model import DEFAULT_VISIT_SECONDS, SHORTEST_SECONDS, PastVisit
 
 # A possible length in seconds, and its weight: a point of weight 1 is one observation.
@@ -23,8 +24,10 @@ HALVED_EVERY = 100  # the hundredth visit back counts half
 OUTLIER_TIMES = (
     3.0  # longer visits count as this many times the 95th percentile: their ends were forgotten
 )
-# The visits of the group count as so many of the plan's own while the plan has none; then less.
+# The visits of the group count as so many of the plan's own while the plan has none; then less. So
+# do those of the plan for a class.
 GROUP_WEIGHT = 4.0
+CLASS_VISITS = 15  # with fewer known visits a class has the lengths of its plan
 DEFAULT_WEIGHT = 2.0  # number of the group's visits that the default counts as
 CURVE_SPREAD = (
     0.8  # the standard deviation of the broad curve, in means; the curve counts as one visit
@@ -74,17 +77,44 @@ class Lengths:
         return rests if rests[0] >= 0 else [max(0.0, rest) for rest in rests]
 
 
-def lengths_by_plan(past: Sequence[PastVisit], plan_ids: Iterable[int]) -> dict[int, Lengths]:
-    """The distribution of each plan's visits: from its own, the group's and the default.
+def lengths_by_kind(past: Sequence[PastVisit], kinds: Collection[Kind]) -> dict[Kind, Lengths]:
+    """The distribution of the visits of each kind, a plan and a class of its patients.
+
+    A plan's is that of its own visits, the group's and the default. A class with CLASS_VISITS known
+    visits has its own visits and the plan's distribution; another class, and None, has the plan's.
 
     >>> past = [PastVisit(1, 600.0, ended_seconds_ago=60.0)] * 50
-    >>> [round(seconds) for seconds in lengths_by_plan(past, [1])[1].parts(3)]
+    >>> [round(seconds) for seconds in lengths_by_kind(past, [(1, None)])[1, None].parts(3)]
     [589, 600, 612]
     """
-    newest_first: defaultdict[int, list[float]] = defaultdict(list)
-    for visit in sorted(past, key=attrgetter("ended_seconds_ago")):
-        newest_first[visit.plan_id].append(visit.seconds)
-    own = {plan_id: _weighted(seconds) for plan_id, seconds in newest_first.items()}
+    newest_first = sorted(past, key=attrgetter("ended_seconds_ago"))
+    of_plans = _lengths_by_plan(newest_first, {plan_id for plan_id, _ in kinds})
+    of_class: defaultdict[Kind, list[float]] = defaultdict(list)
+    for visit in newest_first:
+        if visit.patient_class is not None:
+            of_class[visit.plan_id, visit.patient_class].append(visit.seconds)
+    found = {}
+    for kind in kinds:
+        of_plan = of_plans[kind[0]]
+        own = of_class.get(kind, [])
+        found[kind] = _lengths_of_class(own, of_plan) if len(own) >= CLASS_VISITS else of_plan
+    return found
+
+
+def _lengths_of_class(newest_first: list[float], of_plan: Lengths) -> Lengths:
+    points = _weighted(newest_first)
+    known = sum(weight for _, weight in points)
+    from_plan = GROUP_WEIGHT * GROUP_WEIGHT / (GROUP_WEIGHT + known) / POINTS
+    return Lengths([*points, *((seconds, from_plan) for seconds in of_plan.parts(POINTS))])
+
+
+def _lengths_by_plan(
+    newest_first: Iterable[PastVisit], plan_ids: Iterable[int]
+) -> dict[int, Lengths]:
+    by_plan: defaultdict[int, list[float]] = defaultdict(list)
+    for visit in newest_first:
+        by_plan[visit.plan_id].append(visit.seconds)
+    own = {plan_id: _weighted(seconds) for plan_id, seconds in by_plan.items()}
     everyone = [point for points in own.values() for point in points]
     known = sum(weight for _, weight in everyone)
     mean = (

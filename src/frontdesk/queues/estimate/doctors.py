@@ -9,11 +9,12 @@ before now, negative.
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from math import inf
 from operator import itemgetter, mul
 from typing import NamedTuple
 
+from frontdesk.queues.estimate.arrivals import Kind, RecentPatients
 from frontdesk.queues.estimate.distributions import POINTS, Lengths, Point, curve, recency_weights
 from frontdesk.queues.estimate.model import (
     KNOWN_VISITS,
@@ -30,37 +31,38 @@ IN_TIME_WEIGHT = 2.0  # number of ends reported in time that are assumed before 
 READY_WEIGHT = 0.5
 LONGEST_SECONDS = 7200.0  # a longer pause counts as this: the end of the duty was forgotten
 # A pause unlike all known ones: its share, and its mean from now on. It counts only against a
-# doctor that is passed over or lets a patient wait.
+# doctor that is passed over or lets a patient wait. The mean is at least as long as a patient has
+# waited beside the doctor: the longer an absence has lasted, the longer it is expected to last.
 RARE_SHARE = 0.01
 RARE_SECONDS = 600.0
 
-# Start, end, doctor, plan, seconds waited, place among the past visits (-1: in progress).
-_Visit = tuple[float, float, str, int, float | None, int]
+# Start, end, doctor, kind of patient, seconds waited, place among the past visits (-1: in progress).
+_Visit = tuple[float, float, str, Kind, float | None, int]
 
 
 class Turn(NamedTuple):
     """A doctor took a patient `ago` seconds ago. `idle_seconds`: for how long the doctor had had
     room since a visit.
 
-    None if that is unknown, as at the start of a shift.
+    None if that is unknown, as at the start of a shift or after a reported pause.
     """
 
     ago: float
-    plan_id: int
+    kind: Kind
     waited_seconds: float | None
     idle_seconds: float | None
 
 
 class _Work:
     """The visits of a doctor, followed in the order of time. `capacity` None: the doctor is off
-    duty now.
+    duty now. `ready_at`: when the doctor came on duty, and when reported pauses ended.
     """
 
-    def __init__(self, capacity: int | None, duty_starts: Sequence[float]) -> None:
+    def __init__(self, capacity: int | None, ready_at: Sequence[float]) -> None:
         self.capacity = capacity
-        self.duty_starts = duty_starts
+        self.ready_at = ready_at
         self.ends: list[float] = []  # of the visits in progress
-        self.changed_at = -inf  # when a visit last began or ended, or the doctor came on duty
+        self.changed_at = -inf  # the latest start or end of a visit, or of `ready_at`
         self.after_visit = False
         self.last_visit = -1
         self.last_end = -inf
@@ -72,9 +74,9 @@ class _Work:
             self.ends = [end for end in self.ends if end > at]
         elif len(self.ends) >= (self.capacity or 1):
             return at
-        for start in self.duty_starts:
-            if self.changed_at < start <= at:
-                self.changed_at = start
+        for ready_at in self.ready_at:
+            if self.changed_at < ready_at <= at:
+                self.changed_at = ready_at
                 self.after_visit = False
         return self.changed_at
 
@@ -98,11 +100,11 @@ class Turns:
         if len(visits) == MOST_TURNS:
             self.horizon = min(self.horizon, -visits[0][0])
         taken = []
-        for start, end, name, plan_id, waited, place in visits:
-            doctor = work.get(name) or work.setdefault(name, _Work(capacity=None, duty_starts=()))
+        for start, end, name, kind, waited, place in visits:
+            doctor = work.get(name) or work.setdefault(name, _Work(capacity=None, ready_at=()))
             since = doctor.room_since(start)
             idle = start - since if doctor.after_visit and since >= -self.horizon else None
-            taken.append(Turn(-start, plan_id, waited, idle))
+            taken.append(Turn(-start, kind, waited, idle))
             if doctor.capacity == 1 and doctor.last_visit >= 0:
                 late = max(0.0, doctor.last_end - start)
                 if waited is not None and waited >= start - doctor.last_end:
@@ -119,7 +121,7 @@ class Turns:
         self.idle_seconds = {
             doctor.name: min(self.horizon, -work[doctor.name].room_since(0.0))
             for doctor in pool.doctors
-            if doctor.name in work and len(doctor.visits) < doctor.capacity
+            if doctor.name in work and looks_free(doctor)
         }
 
     def _end_visit(self, place: int, at: float) -> None:
@@ -147,27 +149,34 @@ class Turns:
 
 def _visits(pool: DoctorPool) -> list[_Visit]:
     visits: list[_Visit] = [
-        (-ago - seconds, -ago, doctor, plan_id, waited, place)
-        for place, (plan_id, seconds, ago, doctor, waited, _) in enumerate(pool.past)
+        (-ago - seconds, -ago, doctor, (plan_id, patient_class), waited, place)
+        for place, (plan_id, seconds, ago, doctor, waited, patient_class) in enumerate(pool.past)
         if doctor is not None
     ]
     return visits + [
-        (-visit.elapsed_seconds, inf, doctor.name, visit.plan_id, visit.waited_seconds, -1)
+        (-elapsed, inf, doctor.name, (plan_id, patient_class), waited, -1)
         for doctor in pool.doctors
         if doctor.name is not None
-        for visit in doctor.visits
+        for plan_id, elapsed, waited, patient_class in doctor.visits
     ]
 
 
+def looks_free(doctor: Doctor) -> bool:
+    return len(doctor.visits) < doctor.capacity and doctor.paused_seconds <= 0
+
+
 def _staff(pool: DoctorPool) -> dict[str, _Work]:
-    starts: defaultdict[str, list[float]] = defaultdict(list)
+    ready_at: defaultdict[str, list[float]] = defaultdict(list)
+    for name, ago in pool.resumed:
+        ready_at[name].append(-ago)
+    work = {name: _Work(None, times) for name, times in ready_at.items()}
     for span in pool.duty:
-        starts[span.doctor].append(-span.from_ago)
-    return {
-        doctor.name: _Work(doctor.capacity, [*starts[doctor.name], -doctor.on_duty_seconds])
-        for doctor in pool.doctors
-        if doctor.name is not None and doctor.on_duty_seconds is not None
-    }
+        ready_at[span.doctor].append(-span.from_ago)
+    for doctor in pool.doctors:
+        if doctor.name is not None and doctor.on_duty_seconds is not None:
+            times = [*ready_at[doctor.name], -doctor.on_duty_seconds]
+            work[doctor.name] = _Work(doctor.capacity, times)
+    return work
 
 
 def _horizon(pool: DoctorPool) -> float:
@@ -184,7 +193,7 @@ class _Evidence(NamedTuple):
     """Signs of a team's patients that its idle doctors pause."""
 
     waits_now: float  # the longest present wait
-    let_wait_ago: float | None  # when the last patient with a wait was taken
+    let_wait: Turn | None  # the last patient with a wait that was taken
     chosen_ago: list[float]  # when each idle doctor was chosen for a patient, the latest first
     idle: int  # doctors that look free
 
@@ -197,11 +206,11 @@ class Pauses:
     estimator for such data (Lynden-Bell 1971) uses them directly, from the longest pause down.
     """
 
-    def __init__(self, pool: DoctorPool, turns: Turns) -> None:
+    def __init__(self, pool: DoctorPool, turns: Turns, patients: RecentPatients) -> None:
         self._pool = pool
         self._turns = turns
+        self._patients = patients
         self._points = _points(turns.taken)
-        self._rare = [(RARE_SECONDS * part, RARE_SHARE / POINTS) for part in curve()]
         self._evidence: dict[frozenset[int] | None, _Evidence] = {}
 
     def after_visit(self, count: int) -> list[float] | None:
@@ -209,18 +218,22 @@ class Pauses:
         return Lengths(self._points).parts(count) if self._points[-1][0] > LEAST_SECONDS else None
 
     def rest(self, doctor: Doctor, count: int) -> list[float] | None:
-        """The time until an idle doctor is ready, as `count` equally likely parts; None: the doctor
-        is ready.
+        """The time until a doctor with room is ready, as `count` equally likely parts; None: the
+        doctor is ready.
         """
+        if doctor.paused_seconds > 0:
+            return [doctor.paused_seconds] * count
         idle = self._turns.idle_seconds.get(doctor.name or "")
         if idle is None:
             return None
         seen = self._evidence_of(doctor.plan_ids)
         away = 0.0  # the least time that the doctor has been away for, because a patient waited
-        if min(idle, seen.waits_now) > READY_SECONDS:
+        beside = min(idle, seen.waits_now)  # for how long a patient has waited beside the doctor
+        if beside > READY_SECONDS:
             away = idle
-        elif seen.let_wait_ago is not None and idle - seen.let_wait_ago > READY_SECONDS:
-            away = idle - seen.let_wait_ago
+        elif seen.let_wait is not None and idle - seen.let_wait.ago > READY_SECONDS:
+            away = idle - seen.let_wait.ago
+            beside = min(away, seen.let_wait.waited_seconds or 0.0)
         passed = 0 if doctor.visits else bisect_left(seen.chosen_ago, idle)
         if not (away or passed or self._points[-1][0] > idle):
             return None
@@ -230,35 +243,45 @@ class Pauses:
             for seconds, weight in self._points
             if seconds > away or not away
         ]
-        return Lengths(points + self._rare).parts(count)
+        rare = max(RARE_SECONDS, beside)
+        points += [(rare * part, RARE_SHARE / POINTS) for part in curve()]
+        return Lengths(points).parts(count)
 
     def _evidence_of(self, plan_ids: frozenset[int] | None) -> _Evidence:
         found = self._evidence.get(plan_ids)
         if found is None:
-            found = self._evidence[plan_ids] = _evidence(self._pool, self._turns.taken, plan_ids)
+            found = self._evidence[plan_ids] = self._find_evidence(plan_ids)
         return found
 
+    def _find_evidence(self, plan_ids: frozenset[int] | None) -> _Evidence:
+        own = [turn for turn in self._turns.taken if plan_ids is None or turn.kind[0] in plan_ids]
+        let_wait = (turn for turn in own if (turn.waited_seconds or 0.0) > READY_SECONDS)
+        free = [doctor for doctor in self._pool.doctors if looks_free(doctor)]
+        return _Evidence(
+            self._longest_wait(own, plan_ids),
+            next(let_wait, None),
+            [turn.ago for turn in own if turn.idle_seconds],
+            sum(doctor.plan_ids == plan_ids for doctor in free),
+        )
 
-def _evidence(
-    pool: DoctorPool, turns: Sequence[Turn], plan_ids: Collection[int] | None
-) -> _Evidence:
-    own = [turn for turn in turns if plan_ids is None or turn.plan_id in plan_ids]
-    # A patient that joined before one that was taken has been overtaken: the end of its wait was
-    # not reported, or its turn is later.
-    overtaken = min((turn.ago + (turn.waited_seconds or 0.0) for turn in own), default=inf)
-    waits = (
-        waited
-        for plan_id, waited in zip(pool.waiting, pool.waited, strict=False)
-        if waited < overtaken and (plan_ids is None or plan_id in plan_ids)
-    )
-    let_wait = (turn.ago for turn in own if (turn.waited_seconds or 0.0) > READY_SECONDS)
-    idle = sum(len(one.visits) < one.capacity for one in pool.doctors if one.plan_ids == plan_ids)
-    return _Evidence(
-        next(waits, 0.0),
-        next(let_wait, None),
-        [turn.ago for turn in own if turn.idle_seconds],
-        idle,
-    )
+    def _longest_wait(self, own: Sequence[Turn], plan_ids: frozenset[int] | None) -> float:
+        """The longest present wait for these plans. A patient that joined before one of its own or
+        of a lower priority that was taken has been overtaken: the end of its wait was not reported,
+        or its turn is later.
+        """
+        pool = self._pool
+        priorities = pool.priorities or [0] * len(pool.waiting)
+        usual = {kind: self._patients.usual_priority(kind) for kind in {turn.kind for turn in own}}
+        joined = [(turn.ago + (turn.waited_seconds or 0.0), usual[turn.kind]) for turn in own]
+        overtaken = {
+            priority: min((ago for ago, level in joined if level <= priority), default=inf)
+            for priority in set(priorities)
+        }
+        line = zip(pool.waiting, pool.waited, priorities, strict=False)
+        for plan_id, waited, priority in line:
+            if waited < overtaken[priority] and (plan_ids is None or plan_id in plan_ids):
+                return waited
+        return 0.0
 
 
 def _points(latest_first: Sequence[Turn]) -> list[Point]:

@@ -4,16 +4,16 @@ patients that joined unseen.
 The delay is the time between an event and its arrival.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from math import exp
 from random import Random
 from statistics import median_low
 from typing import NamedTuple
 
+from frontdesk.queues.estimate.arrivals import RATE_SECONDS, Kind, joins
 from frontdesk.queues.estimate.model import Doctor, DoctorPool, DutySpan
 
-RATE_SECONDS = 3600.0  # the rate of joining is that of this time
 MOST_UNSEEN = 100  # the joins of one run
 KNOWN_STARTS = 20  # the latest starts of visits in progress, which give the delay of the feed
 # A start with a larger delay was loaded afterwards, or corrected by hand, and is ignored.
@@ -24,7 +24,7 @@ class UnseenJoin(NamedTuple):
     """A patient that the feed has not reported yet joined `at` seconds after the last news."""
 
     at: float
-    plan_id: int
+    kind: Kind
 
 
 def usual_lateness(starts: Iterable[tuple[float, float]]) -> float:
@@ -53,12 +53,22 @@ def as_reported(pool: DoctorPool) -> DoctorPool:
     def earlier(seconds: float) -> float:
         return max(0.0, seconds - pool.feed_late_seconds)
 
+    late = pool.feed_late_seconds
+    # The rest, at the last news, of the pauses that have ended since.
+    ended = {name: late - ago for name, ago in pool.resumed if ago < late}
+
     def reported(doctor: Doctor) -> Doctor:
         visits = [
             one._replace(elapsed_seconds=earlier(one.elapsed_seconds)) for one in doctor.visits
         ]
         on_duty = None if doctor.on_duty_seconds is None else earlier(doctor.on_duty_seconds)
-        return replace(doctor, visits=tuple(visits), on_duty_seconds=on_duty)
+        paused = doctor.paused_seconds
+        return replace(
+            doctor,
+            visits=tuple(visits),
+            on_duty_seconds=on_duty,
+            paused_seconds=paused + late if paused > 0 else ended.get(doctor.name or "", 0.0),
+        )
 
     return replace(
         pool,
@@ -66,39 +76,35 @@ def as_reported(pool: DoctorPool) -> DoctorPool:
         past=[one._replace(ended_seconds_ago=earlier(one.ended_seconds_ago)) for one in pool.past],
         waited=[earlier(waited) for waited in pool.waited],
         duty=[DutySpan(name, earlier(start), earlier(end)) for name, start, end in pool.duty],
+        resumed=[(name, ago - late) for name, ago in pool.resumed if ago >= late],
     )
 
 
 def unseen_joins(pool: DoctorPool, runs: int, *, known_for: float) -> list[list[UnseenJoin]]:
-    """By run, the patients that joined since the last news: as often, and for the plans, as before
+    """By run, the patients that joined since the last news: as often, and of the kinds, as before
     it.
 
     `known_for`: for how many seconds back all joins are known.
     """
     span = min(RATE_SECONDS, known_for)
     late = pool.feed_late_seconds
-    recent = sorted(join for join in _joins(pool) if join[0] <= span)
+    recent = sorted([join for join in joins(pool) if join[0] <= span], key=_join_order)
     if not recent or span <= 0:
         return [[] for _ in range(runs)]
     counts = _poisson_parts(round(late * len(recent) / span, 3), runs)
-    plans = [plan_id for _, plan_id in recent]
+    kinds = [kind for _, kind in recent]
     return [
         [
-            UnseenJoin(late * (number + 0.5) / count, plans[(13 * run + 7 * number) % len(plans)])
+            UnseenJoin(late * (number + 0.5) / count, kinds[(13 * run + 7 * number) % len(kinds)])
             for number in range(count)
         ]
         for run, count in enumerate(counts)
     ]
 
 
-def _joins(pool: DoctorPool) -> Iterator[tuple[float, int]]:
-    """How long ago patients joined, with their plans."""
-    yield from zip(pool.waited, pool.waiting, strict=False)
-    for doctor in pool.doctors:
-        for visit in doctor.visits:
-            yield visit.elapsed_seconds + (visit.waited_seconds or 0.0), visit.plan_id
-    for past in pool.past:
-        yield past.ended_seconds_ago + past.seconds + (past.waited_seconds or 0.0), past.plan_id
+def _join_order(join: tuple[float, Kind]) -> tuple[float, int, str]:
+    ago, (plan_id, patient_class) = join
+    return ago, plan_id, patient_class or ""
 
 
 def _poisson_parts(mean: float, runs: int) -> list[int]:

@@ -1,10 +1,7 @@
-"""The input and the result of the wait estimate: a provider group as plain records, and how the
-intervals of a plan have held. Times are seconds before now.
-"""
+"""The input of the wait estimate: a provider group as plain records. Times are seconds before now."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp
 from typing import NamedTuple
 
 NOBODY_ON_DUTY = -1  # the estimate of a plan that no doctor on duty serves
@@ -18,14 +15,6 @@ KNOWN_VISITS = (
 RECENT_SECONDS = 4 * 3600.0  # how far back waits and duties are looked at
 SHORTEST_SECONDS = 1.0  # of a visit
 LEAST_SECONDS = 5.0  # a pause or a delay that is shorter counts as none
-ALLOWED = 0.1  # the share of the waits at either side of the interval
-# A half width is multiplied by e to the power of GAIN times the share that is too much. It was
-# chosen on 36 simulated days.
-GAIN = 20.0
-FEW_WAITS = 300.0  # a record of so many waits counts half
-NARROWEST = 0.5
-WIDEST = 3.0
-MOST_WAITS = 2000.0  # of a record: beyond, older waits count less
 
 
 class Newcomer(NamedTuple):
@@ -121,78 +110,3 @@ class DoctorPool:
     classes: Sequence[str | None] = ()
     priorities: Sequence[int] = ()
     resumed: Sequence[tuple[str, float]] = ()
-
-
-class WaitEstimate(NamedTuple):
-    """Whole seconds. `seconds` is -1 where no doctor on duty serves the plan; then there is no
-    interval.
-
-    Eight of ten waits are expected to be between `low_seconds` and `high_seconds`, both inclusive.
-    """
-
-    seconds: int
-    low_seconds: int | None
-    high_seconds: int | None
-
-
-class IntervalRecord(NamedTuple):
-    """Of a plan: the number of waits compared with their intervals, and the numbers of shorter and
-    longer waits.
-
-    Older waits count less, so these are no whole numbers.
-
-    If more than a tenth of the waits are outside at one end, that end of the interval moves out. A
-    miss is measured against the interval that was given, corrections included, so the correction
-    converges to a tenth outside: the adaptive conformal inference of Gibbs and Candès (2021), over
-    a record of the last waits. Few waits move it little.
-    """
-
-    waits: float = 0.0
-    shorter: float = 0.0
-    longer: float = 0.0
-
-    def with_wait(self, seconds: float, low_seconds: int, high_seconds: int) -> "IntervalRecord":
-        """`low_seconds`, `high_seconds`: the interval that was given, both inclusive; `seconds`:
-        the wait that came.
-        """
-        weight = min(1.0, MOST_WAITS / (self.waits + 1))
-        return IntervalRecord(
-            (self.waits + 1) * weight,
-            (self.shorter + (seconds < low_seconds)) * weight,
-            (self.longer + (seconds >= high_seconds + 1)) * weight,
-        )
-
-    def factors(self) -> tuple[float, float]:
-        """The factors of the lower and the upper half of an interval, for the allowed share of
-        misses.
-
-        >>> IntervalRecord().factors()
-        (1.0, 1.0)
-        >>> narrow = IntervalRecord(waits=200, shorter=20, longer=80)
-        >>> [round(factor, 2) for factor in narrow.factors()]
-        [1.0, 3.0]
-        """
-        below, above = (
-            exp(GAIN * (missed - ALLOWED * self.waits) / (self.waits + FEW_WAITS))
-            for missed in (self.shorter, self.longer)
-        )
-        return min(WIDEST, max(NARROWEST, below)), min(WIDEST, max(NARROWEST, above))
-
-
-def note_wait(
-    records: dict[int, IntervalRecord],
-    plan_id: int,
-    seconds: float,
-    low: int | None,
-    high: int | None,
-) -> None:
-    """Compare a wait of the plan with the interval that was given. 0 to 0 is none: a doctor was
-    ready.
-
-    >>> records: dict[int, IntervalRecord] = {}
-    >>> note_wait(records, 7, seconds=500.0, low=200, high=400)
-    >>> records[7]
-    IntervalRecord(waits=1.0, shorter=0.0, longer=1.0)
-    """
-    if low is not None and high:
-        records[plan_id] = records.get(plan_id, IntervalRecord()).with_wait(seconds, low, high)

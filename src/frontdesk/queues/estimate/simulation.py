@@ -12,13 +12,14 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from enum import IntEnum
 from functools import cache
 from heapq import heapify, heapreplace
-from itertools import accumulate, cycle, pairwise
+from itertools import accumulate, cycle, islice, pairwise, repeat
 from math import log
 from operator import add, attrgetter, itemgetter
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from frontdesk.queues.estimate.distributions import lengths_by_plan
+from frontdesk.queues.estimate.arrivals import Kind, RecentPatients, join_rates
+from frontdesk.queues.estimate.distributions import Lengths, Point, lengths_by_kind
 from frontdesk.queues.estimate.doctors import Pauses, Turns
 from frontdesk.queues.estimate.late_feed import UnseenJoin, as_reported, unseen_joins
 from frontdesk.queues.estimate.model import (
@@ -26,6 +27,7 @@ from frontdesk.queues.estimate.model import (
     READY_SECONDS,
     Doctor,
     DoctorPool,
+    Newcomer,
     PastWait,
 )
 
@@ -37,10 +39,13 @@ SLOTS_SIMULATED = (
 TURNS_SIMULATED = 4000  # the longer the line, the fewer runs: so do those of many turns
 DRAWS = 256  # places in the line before the draws repeat
 LEAVING_STEPS = 8  # of the rate at which patients leave, at most; each has as many leavers at least
+MOST_LOAD = 0.75  # of the patients of a higher priority: their rate of joining is uncertain
+CLASS_LEAVERS = 4.0  # so many leavers at all patients' rate are assumed of a class
 TRIMMED_PART = (
     8  # an eighth of the runs is left out at either end: a value between mean and median fits best
 )
 
+Item = TypeVar("Item")
 Team = list[float]  # a heap: when each slot of the team's doctors is free
 Choice = tuple[int, ...]  # the teams that serve a plan
 # The teams that serve the patient, the length of the turn, the seconds waited, the patience that
@@ -55,6 +60,8 @@ class Draw(IntEnum):
     PATIENCE = 20160929
     PAUSE = 20160930
     LATE_END = 20160931
+    JOIN = 20160933
+    JOIN_LENGTH = 20160934
 
 
 class SimulatedWait(NamedTuple):
@@ -64,6 +71,11 @@ class SimulatedWait(NamedTuple):
     low: float
     high: float
     ahead: int
+
+    def changed(self, change: Callable[[float], float]) -> "SimulatedWait":
+        """With another wait and other ends; what is 0 stays 0."""
+        seconds, low, high = (change(part) if part else 0.0 for part in self[:3])
+        return self._replace(seconds=seconds, low=low, high=high)
 
 
 @cache
@@ -82,14 +94,12 @@ def _shuffles(runs: int, draw: Draw) -> list[Callable[[Sequence[float]], tuple[f
 
 
 @cache
-def _patiences(runs: int) -> list[tuple[float, ...]]:
+def _exponential(runs: int, draw: Draw) -> list[tuple[float, ...]]:
     """By run, a value for each place in the line: evenly spread over an exponential distribution
     with mean 1.
     """
     values = [-log((part + 0.5) / runs) for part in range(runs)]
-    return list(
-        zip(*[in_order(values) for in_order in _shuffles(runs, Draw.PATIENCE)], strict=True)
-    )
+    return list(zip(*[in_order(values) for in_order in _shuffles(runs, draw)], strict=True))
 
 
 class AbandonmentModel:
@@ -108,8 +118,7 @@ class AbandonmentModel:
         steps = max(1, min(LEAVING_STEPS, len(leavers) // LEAVING_STEPS))
         ends = sorted({leavers[len(leavers) * i // steps] for i in range(1, steps)})
         self._starts = [0.0, *ends]
-        # Only a part of the line: a long one must not outweigh the few past waits.
-        waits = sorted([*(wait.seconds for wait in past), *waiting[: len(past) // 4]])
+        waits = sorted([*(wait.seconds for wait in past), *waiting])
         sums = [0.0, *accumulate(waits)]
         self._rates = [0.0]
         self._spent = [0.0]
@@ -129,78 +138,201 @@ class AbandonmentModel:
         step = bisect_right(self._starts, waited_seconds)
         return self._spent[step - 1] + self._rates[step] * (waited_seconds - self._starts[step - 1])
 
+    def rates_by_class(self, pool: DoctorPool) -> dict[str | None, float]:
+        """By class, how fast its patients leave, as a multiple of all patients' rate: the number
+        that left by the number that would have left at that rate. Empty where no class is known.
+        """
+        classes = list(map(attrgetter("patient_class"), pool.past_waits))
+        if self.fastest == 0 or not any(classes):
+            return {}
+        left = dict.fromkeys(classes, CLASS_LEAVERS)
+        expected = dict.fromkeys(classes, CLASS_LEAVERS)
+        for wait in pool.past_waits:
+            left[wait.patient_class] += wait.left
+            expected[wait.patient_class] += self.spent_at(wait.seconds)
+        for patient_class, waited in zip(pool.classes, pool.waited, strict=False):
+            if patient_class in expected:
+                expected[patient_class] += self.spent_at(waited)
+        return {name: left[name] / expected[name] for name in left}
+
+
+class _Line(NamedTuple):
+    """The patients that wait for a plan that a doctor on duty serves, in order of arrival.
+
+    `order`: their places in the order in which they are served; None: in order of arrival.
+    `rates`: how fast each patient's class leaves, as a multiple of all patients' rate; None where
+    no class is known.
+    """
+
+    kinds: list[Kind]
+    waited: list[float]
+    priorities: list[int]
+    order: list[int] | None
+    rates: list[float] | None
+
+    def in_turn(self, column: list[Item]) -> list[Item]:
+        """What is in order of arrival, in the order in which the line is served."""
+        return column if self.order is None else [column[place] for place in self.order]
+
+    def ahead_of(self, priority: int) -> int:
+        """How many are served before a newcomer with this priority; they come first in `order`."""
+        return sum(own >= priority for own in self.priorities)
+
 
 class QueueSimulation:
     """A prepared pool. Doctors with the same plans form one team; a doctor has a slot per parallel
     visit.
+
+    The estimates of newcomers to `plan_ids` can be asked for.
     """
 
     def __init__(self, pool: DoctorPool, plan_ids: Collection[int]) -> None:
         self._late = pool.feed_late_seconds if pool.feed_late_seconds > LEAST_SECONDS else 0.0
         if self._late:
             pool = as_reported(pool)
-        visits = [visit for doctor in pool.doctors for visit in doctor.visits]
         staff = [doctor for doctor in pool.doctors if doctor.capacity > 0]
-        slots = sum(doctor.capacity for doctor in staff)
-        enough = min(SLOTS_SIMULATED // max(1, slots), TURNS_SIMULATED // max(1, len(pool.waiting)))
-        self._runs = max(MIN_RUNS, min(MAX_RUNS, enough))
+        self._runs = _runs_for(staff, len(pool.waiting))
+        self._patients = RecentPatients(pool)
         self._turns = Turns(pool)
+        self.known_seconds = self._turns.horizon
         self._unseen: list[list[UnseenJoin]] = []
         if self._late:
             self._unseen = unseen_joins(pool, self._runs, known_for=self._turns.horizon)
-        plans = {*plan_ids, *pool.waiting, *(visit.plan_id for visit in visits)}
-        # Unseen patients may join any plan of the group, also of another account.
-        plans.update(join.plan_id for joins in self._unseen for join in joins)
+        self._join_rates: dict[int, float] = {}
+        if self._patients.has_priorities:
+            self._join_rates = join_rates(pool, known_for=self._turns.horizon)
+        kinds = self._all_kinds(pool, plan_ids)
         self._awaited = set(pool.waiting)
-        self._lengths = lengths_by_plan(self._turns.past, plans)
-        self._pauses = Pauses(pool, self._turns)
-        self._paused = self._pauses.after_visit(self._runs)
+        self._lengths = lengths_by_kind(self._turns.past, kinds)
+        self._pauses = Pauses(pool, self._turns, self._patients)
+        self._after_visit = self._pauses.after_visit(self._runs)
         teams: dict[frozenset[int] | None, list[list[float] | None]] = {}
         for number, doctor in enumerate(staff):
             teams.setdefault(doctor.plan_ids, []).extend(self._rests_of(doctor, number))
+        self._slots = [len(rests) for rests in teams.values()]
         self._starts = self._starts_of(teams.values())
         self._parts = {
-            plan_id: self._with_pause(known.parts(self._runs), 0)
-            for plan_id, known in self._lengths.items()
+            kind: self._with_pause(known.parts(self._runs), 0)
+            for kind, known in self._lengths.items()
         }
         self._teams_of = {
             plan_id: tuple(
                 [i for i, served in enumerate(teams) if served is None or plan_id in served]
             )
-            for plan_id in plans
+            for plan_id, _ in kinds
         }
-        # Patients that no doctor on duty serves take no turn.
-        waited = pool.waited or [0.0] * len(pool.waiting)
-        line = [one for one in zip(pool.waiting, waited, strict=True) if self._teams_of[one[0]]]
-        self._plans = [plan_id for plan_id, _ in line]
-        self._waited = [seconds for _, seconds in line]
         self._abandonment = AbandonmentModel(pool.past_waits, pool.waited)
+        self._line = self._line_of(pool)
 
     def mean_seconds(self, plan_id: int) -> float:
-        return sum(self._parts[plan_id]) / self._runs
+        return self._mean_of((plan_id, None))
 
-    def waits(self, plan_ids: Collection[int]) -> dict[int, SimulatedWait | None]:
-        """When the first doctor is ready for a newcomer; None where no doctor serves the plan."""
-        free_at = self._play()
-        found: dict[Choice, SimulatedWait | None] = {(): None}
-        for teams in {self._teams_of[plan_id] for plan_id in plan_ids} - {()}:
-            waits = sorted([self._from_now(min([times[i] for i in teams])) for times in free_at])
-            low = _quantile(waits, 0.1)
-            high = _quantile(waits, 0.9)
-            found[teams] = SimulatedWait(_middle(waits), low, high, self._ahead(teams))
-        return {plan_id: found[self._teams_of[plan_id]] for plan_id in plan_ids}
+    def waits(self, newcomers: Collection[Newcomer]) -> dict[Newcomer, SimulatedWait | None]:
+        """When the first doctor is ready for each newcomer; None where no doctor serves the plan."""
+        priorities = {one: self._patients.priorities(one, self._runs) for one in newcomers}
+        levels = sorted({level for own in priorities.values() for level in own}, reverse=True)
+        free_at = self._play(levels)
+        found: dict[tuple[Choice, tuple[int, ...]], SimulatedWait | None] = {}
+        waits = {}
+        for newcomer, own in priorities.items():
+            teams = self._teams_of[newcomer.plan_id]
+            if (teams, own) not in found:
+                found[teams, own] = self._wait_of(teams, own, free_at) if teams else None
+            waits[newcomer] = found[teams, own]
+        return waits
 
-    def _ahead(self, teams: Choice) -> int:
-        """The patients that wait for a plan that shares a doctor."""
-        shared = set(teams)
-        counts = Counter(self._plans).items()
-        return sum(
-            count for plan_id, count in counts if not shared.isdisjoint(self._teams_of[plan_id])
+    def _wait_of(
+        self, teams: Choice, priorities: Sequence[int], free_at: dict[int, list[list[float]]]
+    ) -> SimulatedWait:
+        """`priorities`: of the newcomer, by run."""
+        counts = Counter(priorities)
+        by_priority = {}
+        for priority in counts:
+            own = [self._from_now(min([times[i] for i in teams])) for times in free_at[priority]]
+            overtakers = self._overtakers(teams, priority)
+            by_priority[priority] = overtakers.delay(own) if overtakers else own
+        waits = sorted([by_priority[priority][run] for run, priority in enumerate(priorities)])
+        ahead = sum([count * self._ahead(teams, priority) for priority, count in counts.items()])
+        return SimulatedWait(
+            seconds=_middle(waits),
+            low=_quantile(waits, 0.1),
+            high=_quantile(waits, 0.9),
+            ahead=round(ahead / self._runs),
         )
+
+    def _ahead(self, teams: Choice, priority: int) -> int:
+        """The patients that wait for a plan that shares a doctor, and are served before a newcomer
+        with this priority.
+        """
+        shared = set(teams)
+        counts = Counter(zip(self._line.kinds, self._line.priorities, strict=True)).items()
+        return sum(
+            count
+            for ((plan_id, _), own), count in counts
+            if own >= priority and not shared.isdisjoint(self._teams_of[plan_id])
+        )
+
+    def _overtakers(self, teams: Choice, priority: int) -> "_Overtakers | None":
+        """The patients of a higher priority that are expected to join; None if there are none."""
+        works: list[Point] = []
+        per_second = 0.0
+        for plan_id, joins_per_second in self._join_rates.items():
+            served_by = self._teams_of[plan_id]
+            shared = sum(self._slots[i] for i in served_by if i in teams)
+            if shared:
+                of_all = joins_per_second * shared / sum(self._slots[i] for i in served_by)
+                for kind, share in self._patients.shares_above(plan_id, priority).items():
+                    per_second += of_all * share
+                    works += [(length, of_all * share) for length in self._parts[kind]]
+        if not works:
+            return None
+        slots = sum(self._slots[i] for i in teams)
+        works_of_slot = [work / slots for work in Lengths(works).parts(self._runs)]
+        return _Overtakers(per_second, works_of_slot)
+
+    def _mean_of(self, kind: Kind) -> float:
+        return sum(self._parts[kind]) / self._runs
 
     def _from_now(self, free_at: float) -> float:
         """The runs begin at the last news."""
         return free_at - self._late if free_at > self._late else 0.0
+
+    def _all_kinds(self, pool: DoctorPool, plan_ids: Iterable[int]) -> set[Kind]:
+        """Of all patients that a run may meet."""
+        kinds: set[Kind] = {(plan_id, None) for plan_id in plan_ids}
+        kinds.update(zip(pool.waiting, pool.classes or repeat(None), strict=False))
+        for doctor in pool.doctors:
+            kinds.update([(visit.plan_id, visit.patient_class) for visit in doctor.visits])
+        # Unseen patients may join any plan of the group, also of another account.
+        kinds.update(join.kind for joins in self._unseen for join in joins)
+        if self._join_rates:
+            kinds.update(self._patients.kinds)
+            kinds.update((plan_id, None) for plan_id in self._join_rates)
+        return kinds
+
+    def _line_of(self, pool: DoctorPool) -> _Line:
+        size = len(pool.waiting)
+        everyone = zip(
+            pool.waiting,
+            pool.classes or [None] * size,
+            pool.waited or [0.0] * size,
+            pool.priorities or [0] * size,
+            strict=True,
+        )
+        # Patients that no doctor on duty serves take no turn.
+        line = [one for one in everyone if self._teams_of[one[0]]]
+        priorities = [priority for *_, priority in line]
+        order = None
+        if len(set(priorities)) > 1:
+            order = sorted(range(len(line)), key=lambda place: -priorities[place])
+        by_class = self._abandonment.rates_by_class(pool)
+        return _Line(
+            kinds=[(plan_id, patient_class) for plan_id, patient_class, _, _ in line],
+            waited=[seconds for _, _, seconds, _ in line],
+            priorities=priorities,
+            order=order,
+            rates=[by_class.get(one[1], 1.0) for one in line] if by_class else None,
+        )
 
     def _rests_of(self, doctor: Doctor, number: int) -> list[list[float] | None]:
         """By slot of the doctor, when it is free: equally likely parts; None: now.
@@ -215,14 +347,18 @@ class QueueSimulation:
         awaited = any(map(doctor.serves, self._awaited))
         rests: list[list[float] | None] = []
         for place, visit in enumerate(visits):
-            rest = self._lengths[visit.plan_id].parts(self._runs, visit.elapsed_seconds)
+            known = self._lengths[visit.plan_id, visit.patient_class]
+            rest = known.parts(self._runs, visit.elapsed_seconds)
             if late_ends and doctor.capacity == 1 and not awaited:
                 # A visit that looks in progress while no patient waits may be over.
                 late = _shuffles(self._runs, Draw.LATE_END)[number % DRAWS](
                     late_ends.parts(self._runs)
                 )
                 rest = [max(0.0, left - part) for left, part in zip(rest, late, strict=True)]
-            rests.append(self._with_pause(rest, place))
+            rest = self._with_pause(rest, place)
+            if doctor.paused_seconds > 0:
+                rest = [max(doctor.paused_seconds, part) for part in rest]
+            rests.append(rest)
         free = doctor.capacity - len(visits)
         return rests + [self._pauses.rest(doctor, self._runs) if free else None] * free
 
@@ -230,9 +366,10 @@ class QueueSimulation:
         """Each part with the pause after it. Each pause comes up once, at a part that chance has
         fixed.
         """
-        if self._paused is None:
+        if self._after_visit is None:
             return parts
-        return list(map(add, parts, _shuffles(self._runs, Draw.PAUSE)[place % DRAWS](self._paused)))
+        in_order = _shuffles(self._runs, Draw.PAUSE)[place % DRAWS]
+        return list(map(add, parts, in_order(self._after_visit)))
 
     def _starts_of(
         self, teams: Iterable[Sequence[list[float] | None]]
@@ -248,39 +385,99 @@ class QueueSimulation:
             by_team.append(list(zip(*slots, strict=True)))
         return [list(starts) for starts in zip(*by_team, strict=True)] or [[]] * self._runs
 
-    def _play(self) -> list[list[float]]:
-        """By run, when the first slot of each team is free after the line and the unseen patients."""
-        plans = self._plans
-        waited = self._waited
+    def _play(self, levels: Sequence[int]) -> dict[int, list[list[float]]]:
+        """By priority of a newcomer and run, when the first slot of each team is free after the
+        patients that are served before it. `levels`: these priorities, the highest first.
+
+        The draws belong to the places in order of arrival, so that one more patient at the end of
+        the line leaves those of the others alone.
+        """
+        line = self._line
         # Backwards, so that the draws of the line differ from those of the visits in progress.
         draws = cycle(reversed(_shuffles(self._runs, Draw.LENGTH)))
-        columns = [draw(self._parts[plan_id]) for plan_id, draw in zip(plans, draws, strict=False)]
-        lengths = list(zip(*columns, strict=True)) or [()] * self._runs
-        choices = [self._teams_of[plan_id] for plan_id in plans]
-        spent = list(map(self._abandonment.spent_at, waited))
-        free_at = []
-        for run, starts in enumerate(self._starts):
-            teams = [list(slots) for slots in starts]
+        columns = [draw(self._parts[kind]) for kind, draw in zip(line.kinds, draws, strict=False)]
+        choices = line.in_turn([self._teams_of[plan_id] for plan_id, _ in line.kinds])
+        waited = line.in_turn(line.waited)
+        spent = line.in_turn(list(map(self._abandonment.spent_at, line.waited)))
+        lengths = list(zip(*line.in_turn(columns), strict=True)) or [()] * self._runs
+        served_before = [0, *map(line.ahead_of, levels)]
+        steps = [after - before for before, after in pairwise(served_before)]
+        free_at: dict[int, list[list[float]]] = {level: [] for level in levels}
+        for run, patience in enumerate(self._patience()):
+            teams = [list(slots) for slots in self._starts[run]]
             for team in teams:
                 heapify(team)
-            patience = cycle(_patiences(self._runs)[run])
-            line = zip(choices, lengths[run], waited, spent, patience, strict=False)
-            _serve(teams, line, self._abandonment)
-            if self._unseen:
-                self._serve_unseen(run, teams)
-            free_at.append([team[0] for team in teams])
+            patients = zip(choices, lengths[run], waited, spent, cycle(patience), strict=False)
+            for level, count in zip(levels, steps, strict=True):
+                _serve(teams, islice(patients, count), self._abandonment)
+                after = self._after_unseen(run, teams, level) if self._unseen else teams
+                free_at[level].append([team[0] for team in after])
         return free_at
 
-    def _serve_unseen(self, run: int, teams: list[Team]) -> None:
-        """The patients that join between the last news and now; their lengths are drawn after those
-        of the line.
+    def _patience(self) -> Sequence[Sequence[float]]:
+        """By run, the patience of the line's patients in the order in which they are served."""
+        by_run = _exponential(self._runs, Draw.PATIENCE)
+        line = self._line
+        if line.order is None and line.rates is None:
+            return by_run
+        size = len(line.kinds)
+        rates = line.rates or [1.0] * size
+        return [
+            line.in_turn([patience[place % DRAWS] / rates[place] for place in range(size)])
+            for patience in by_run
+        ]
+
+    def _after_unseen(self, run: int, teams: list[Team], priority: int) -> list[Team]:
+        """The teams after the patients that joined between the last news and now, and are served
+        before a newcomer with this priority; their lengths are drawn after those of the line.
         """
+        after = [list(team) for team in teams]
         draws = _orders(self._runs, Draw.LENGTH)
-        for place, (joined_at, plan_id) in enumerate(self._unseen[run], start=len(self._plans)):
-            if choice := self._teams_of[plan_id]:
-                team = min([teams[i] for i in choice], key=_first)
-                length = self._parts[plan_id][draws[-1 - place % DRAWS][run]]
+        for place, (joined_at, kind) in enumerate(self._unseen[run], start=len(self._line.kinds)):
+            choice = self._teams_of[kind[0]]
+            if choice and self._patients.usual_priority(kind) >= priority:
+                team = min([after[i] for i in choice], key=_first)
+                length = self._parts[kind][draws[-1 - place % DRAWS][run]]
                 heapreplace(team, max(team[0], joined_at) + length)
+        return after
+
+
+class _Overtakers:
+    """Patients that will join behind a newcomer, and are served before it.
+
+    By run, a fixed series of their joins. Each that joins during the newcomer's wait adds its work,
+    during which more may join: on average the wait is multiplied by 1 / (1 - load), as in a queue
+    with priorities whose visits are not interrupted (Cobham 1954). A longer wait stays longer.
+    """
+
+    def __init__(self, joins_per_second: float, works: Sequence[float]) -> None:
+        """`works`: equally likely parts of a visit's seconds, divided by the number of slots."""
+        runs = len(works)
+        load = joins_per_second * sum(works) / runs
+        self._gap = 1 / joins_per_second * max(1.0, load / MOST_LOAD)
+        self._gaps = _exponential(runs, Draw.JOIN)
+        in_order = _shuffles(runs, Draw.JOIN_LENGTH)
+        self._works = list(zip(*[shuffled(works) for shuffled in in_order], strict=True))
+
+    def delay(self, waits: Sequence[float]) -> list[float]:
+        """`waits`, by run, with the work of those that join in the meantime."""
+        delayed = []
+        for wait, gaps, works in zip(waits, self._gaps, self._works, strict=True):
+            until = wait
+            at = 0.0
+            for gap, work in zip(cycle(gaps), cycle(works)):
+                at += self._gap * gap
+                if at >= until:
+                    break
+                until += work
+            delayed.append(until)
+        return delayed
+
+
+def _runs_for(staff: Iterable[Doctor], waiting: int) -> int:
+    slots = sum(doctor.capacity for doctor in staff)
+    enough = min(SLOTS_SIMULATED // max(1, slots), TURNS_SIMULATED // max(1, waiting))
+    return max(MIN_RUNS, min(MAX_RUNS, enough))
 
 
 def _serve(teams: list[Team], line: Iterable[_Patient], model: AbandonmentModel) -> None:

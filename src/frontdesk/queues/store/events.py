@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
 
-from sqlalchemy import Select, Table, and_, delete, or_, select
+from sqlalchemy import ColumnElement, Select, Table, and_, delete, or_, select
 
 from frontdesk.db import Tx
 from frontdesk.db.sets import (
@@ -152,12 +152,22 @@ def list_on_duty(tx: Tx) -> Sequence[Any]:
     return tx.execute(query).all()
 
 
-def list_waiting(tx: Tx) -> Sequence[Any]:
-    """The waiting patients (`plan_id`, `patient`, `joined_at`), by plan in order of arrival."""
+def list_waiting(tx: Tx, now: datetime) -> Sequence[Any]:
+    """The patients in the line (`plan_id`, `patient`, `joined_at`), by plan in order of arrival;
+    without booked patients whose time has not come.
+    """
     columns = encounters.c
     query = select(columns.plan_id, columns.visit.label("patient"), columns.joined_at)
-    query = query.where(columns.state == EncounterState.WAITING.value)
+    query = query.where(columns.state == EncounterState.WAITING.value, is_in_line(now))
     return tx.execute(query.order_by(columns.plan_id, columns.joined_at, columns.visit)).all()
+
+
+def is_in_line(now: Any) -> ColumnElement[bool]:
+    """Of waiting patients: not a booked one whose time has not come. A patient that joined by a
+    sender's clock that is ahead of ours is in the line at once.
+    """
+    columns = encounters.c
+    return or_(columns.joined_at <= now, columns.joined_at <= columns.last_event_at)
 
 
 def list_in_visit(tx: Tx) -> Sequence[Any]:
@@ -174,42 +184,23 @@ def list_history(tx: Tx, since: datetime) -> Iterator[ReplayEvent]:
     In any order.
     """
     columns = queue_events.c
-    names = (
-        "type",
-        "at",
-        "received_at",
-        "plan_id",
-        "doctor",
-        "visit",
-        "plan_ids",
-        "capacity",
-        "event_id",
-    )
-    query = select(*columns[*names, "provider_group_id"])
-    query = query.where(or_(columns.at >= since, columns.visit.is_(None)))
-    for (
-        type_,
-        at,
-        received_at,
-        plan_id,
-        doctor,
-        visit,
-        plan_ids,
-        capacity,
-        id_,
-        group,
-    ) in tx.execute(query):
+    query = select(queue_events).where(or_(columns.at >= since, columns.visit.is_(None)))
+    for row in tx.execute(query):
         yield ReplayEvent(
-            at.timestamp(),
-            EventType(type_),
-            plan_id or 0,
-            visit or "",
-            doctor or "",
-            None if plan_ids is None else frozenset(plan_ids),
-            capacity or 1,
-            group,
-            received_at.timestamp(),
-            id_,
+            at=row.at.timestamp(),
+            type=EventType(row.type),
+            plan_id=row.plan_id or 0,
+            visit=row.visit or "",
+            doctor=row.doctor or "",
+            plan_ids=None if row.plan_ids is None else frozenset(row.plan_ids),
+            capacity=row.capacity or 1,
+            group=row.provider_group_id,
+            known_at=row.received_at.timestamp(),
+            id=row.event_id,
+            patient_class=row.patient_class,
+            priority=row.priority,
+            not_before=row.not_before and row.not_before.timestamp(),
+            until=row.until and row.until.timestamp(),
         )
 
 
@@ -280,6 +271,7 @@ def prune_duties(tx: Tx, before: datetime) -> int:
     still_counts = or_(
         and_(event.type == EventType.DOCTOR_ON_DUTY.value, duty.on_event == event.event_id),
         and_(event.type == EventType.DOCTOR_OFF_DUTY.value, duty.off_at == event.at),
+        and_(event.type == EventType.DOCTOR_PAUSED.value, duty.paused_at == event.at),
     )
     same_doctor = (duty.doctor == event.doctor) & (
         duty.provider_group_id == event.provider_group_id
@@ -358,7 +350,7 @@ def _ids(value: Any) -> tuple[int, ...]:
 
 # The fields that are read from a stored value of another type.
 _READERS: dict[str, Callable[[Any], Any]] = {"type": EventType, "plan_ids": _ids} | dict.fromkeys(
-    ("at", "on_at", "off_at"), _time
+    ("at", "not_before", "until", "on_at", "off_at", "paused_at", "paused_until"), _time
 )
 
 # The column of each field, in order.

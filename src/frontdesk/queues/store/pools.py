@@ -2,20 +2,23 @@
 there ever were.
 
 The statements are built once: to build them took longer than to run them. Their parameters:
-`groups`, `since` (the earliest time that counts) and `most` rows.
+`groups`, `now`, `since` (the earliest time that counts) and `most` rows.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import (
     BindParameter,
     ColumnElement,
+    ScalarSelect,
     String,
+    Table,
     and_,
     bindparam,
+    case,
     cast,
     func,
     literal,
@@ -43,6 +46,7 @@ from frontdesk.queues.model import (
     EncounterState,
     EventType,
 )
+from frontdesk.queues.store.events import is_in_line
 from frontdesk.queues.tables import duties, encounters, queue_events
 from frontdesk.reach import Reach
 
@@ -55,6 +59,7 @@ _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 _OVER = (EncounterState.IN_VISIT.value, EncounterState.ENDED.value, EncounterState.LEFT.value)
 _GROUPS: BindParameter[Any] = bindparam("groups", expanding=True)
 _SINCE: BindParameter[Any] = bindparam("since")
+_NOW: BindParameter[Any] = bindparam("now")
 
 _encounter = encounters.c
 _event = queue_events.c
@@ -74,8 +79,39 @@ def _is_visit(columns: Any) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
 
 _OF_GROUPS = _encounter.provider_group_id.in_(_GROUPS)
 
-ON_DUTY = select(*_duty["provider_group_id", "doctor", "plan_ids", "capacity", "on_at"]).where(
-    _duty.provider_group_id.in_(_GROUPS), _duty.on_duty
+
+def _first_start(of: Table, since: Any) -> ScalarSelect[Any]:
+    """The time of the first visit.started since then, of the doctor of a row of the table."""
+    start = queue_events.alias("start").c
+    return (
+        select(func.min(start.at))
+        .where(
+            SameKey(start.doctor, of.c.doctor),
+            SameKey(start.provider_group_id, of.c.provider_group_id),
+            start.at >= since,
+            start.type == EventType.VISIT_STARTED.value,
+        )
+        .correlate(of)
+        .scalar_subquery()
+    )
+
+
+# The expected end of the present pause: a pause ends at `until`, and before it when the doctor
+# comes on duty again or starts a visit.
+_paused_until = case(
+    (
+        and_(
+            _duty.paused_until > _NOW,
+            _duty.paused_at >= _duty.on_at,
+            _first_start(duties, _duty.paused_at).is_(None),
+        ),
+        _duty.paused_until,
+    )
+)
+ON_DUTY = (
+    select(*_duty["provider_group_id", "doctor", "plan_ids", "capacity", "on_at"])
+    .add_columns(_paused_until)
+    .where(_duty.provider_group_id.in_(_GROUPS), _duty.on_duty)
 )
 
 # When the start of the visit was reported; of one that was handed over, its first.
@@ -92,25 +128,39 @@ _reported_at = (
 )
 # The latest first.
 ONGOING_VISITS = (
-    select(*_encounter["provider_group_id", "doctor", "plan_id", "started_at", "joined_at"])
-    .add_columns(_reported_at)
+    select(*_encounter["provider_group_id", "doctor", "plan_id", "patient_class"])
+    .add_columns(*_encounter["started_at", "joined_at"], _reported_at)
     .where(_OF_GROUPS, _is_now(EncounterState.IN_VISIT), _encounter.started_at > _SINCE)
     .order_by(_encounter.started_at.desc(), _encounter.visit)
 )
 
+# The plan alone, or `plan/class/priority` of a patient that has a class or a priority.
+_terms = case(
+    (
+        and_(_encounter.patient_class.is_(None), _encounter.priority == 0),
+        cast(_encounter.plan_id, String),
+    ),
+    else_=cast(_encounter.plan_id, String)
+    + "/"
+    + func.coalesce(_encounter.patient_class, "")
+    + "/"
+    + cast(_encounter.priority, String),
+)
 # One text per group, in order of arrival: to fetch ten thousand rows takes longer than all the
 # rest.
 WAITING = (
     select(
         _encounter.provider_group_id,
         *(
-            func.aggregate_strings(cast(column, String), ",").aggregate_order_by(
+            func.aggregate_strings(text, ",").aggregate_order_by(
                 _encounter.joined_at, _encounter.visit
             )
-            for column in (_encounter.plan_id, _encounter.joined_at)
+            for text in (_terms, cast(_encounter.joined_at, String))
         ),
     )
-    .where(_OF_GROUPS, _is_now(EncounterState.WAITING), _encounter.joined_at > _SINCE)
+    .where(
+        _OF_GROUPS, _is_now(EncounterState.WAITING), _encounter.joined_at > _SINCE, is_in_line(_NOW)
+    )
     .group_by(_encounter.provider_group_id)
 )
 
@@ -137,7 +187,8 @@ _since = (
 # At most KNOWN_VISITS times the number of plans.
 PAST_VISITS = (
     select(
-        *_encounter["provider_group_id", "plan_id", "started_at", "ended_at", "doctor", "joined_at"]
+        *_encounter["provider_group_id", "plan_id", "started_at", "ended_at", "doctor"],
+        *_encounter["joined_at", "patient_class"],
     )
     .join(
         _since, and_(SameKey(_encounter.plan_id, _since.c.id), _encounter.ended_at >= _since.c.at)
@@ -146,18 +197,37 @@ PAST_VISITS = (
 )
 
 PAST_WAITS = (
-    select(*_encounter["provider_group_id", "state", "joined_at", "started_at", "ended_at"])
+    select(
+        *_encounter["provider_group_id", "state", "joined_at", "started_at", "ended_at"],
+        *_encounter["plan_id", "patient_class", "priority"],
+    )
     .where(_OF_GROUPS, _encounter.state.in_(_OVER), _encounter.joined_at >= _SINCE)
     .order_by(_encounter.joined_at.desc())
     .limit(bindparam("most"))
 )
 
-# At one instant a shift ends before the next begins.
-DUTY_EVENTS = (
-    select(*_event["provider_group_id", "doctor", "type", "at"])
-    .where(_event.visit.is_(None), _event.provider_group_id.in_(_GROUPS), _event.at >= _SINCE)
-    .order_by(_event.at, _event.type)
+# Of a pause, the first visit that the doctor started since its beginning.
+_visit_in_pause = case(
+    (_event.type == EventType.DOCTOR_PAUSED.value, _first_start(queue_events, _event.at))
 )
+# At one instant a shift ends before the next begins, and a pause begins after it.
+DUTY_EVENTS = (
+    select(*_event["provider_group_id", "doctor", "type", "at", "until"])
+    .add_columns(_visit_in_pause)
+    .where(_event.visit.is_(None), _event.provider_group_id.in_(_GROUPS), _event.at >= _SINCE)
+    .order_by(_event.at, _event.type, _event.until)
+)
+
+
+class _Line(NamedTuple):
+    """The patients of a group in order of arrival: `classes`, `priorities` are empty if no patient
+    has one.
+    """
+
+    plan_ids: Sequence[int] = ()
+    waited: Sequence[float] = ()
+    classes: Sequence[str | None] = ()
+    priorities: Sequence[int] = ()
 
 
 def plans_by_group(tx: Tx, reach: Reach) -> dict[int, list[int]]:
@@ -206,26 +276,33 @@ def select_pools(tx: Tx, groups: Collection[int], now: datetime) -> dict[int, Do
     ongoing, late = _ongoing_visits(tx, groups, now)
     doctors: ByGroup[Doctor] = defaultdict(list)
     on_duty: dict[tuple[int, str], datetime] = {}
-    for group, doctor, plan_ids, capacity, on_at in tx.execute(ON_DUTY, {"groups": groups}):
+    values = {"groups": groups, "now": now}
+    for group, doctor, plan_ids, capacity, on_at, paused_until in tx.execute(ON_DUTY, values):
         on_duty[group, doctor] = on_at
         # The latest visits count, as many as the doctor can have: earlier ones must have ended,
         # unreported.
         visits = tuple(ongoing[group, doctor][:capacity])
         served = None if plan_ids is None else frozenset(plan_ids)
-        doctors[group].append(Doctor(served, capacity, visits, doctor, _ago(on_at, now)))
+        paused = 0.0 if paused_until is None else _ago(now, paused_until)
+        doctors[group].append(Doctor(served, capacity, visits, doctor, _ago(on_at, now), paused))
     lines = _waiting(tx, groups, now)
     past = _past_visits(tx, groups, now)
     waits = _past_waits(tx, groups, now)
-    spans = _duty_spans(tx, groups, now, on_duty)
+    events = tx.execute(DUTY_EVENTS, {"groups": groups, "since": now - RECENT}).all()
+    spans = _duty_spans(events, now, on_duty)
+    resumed = _resumed(events, now)
     return {
         group: DoctorPool(
-            doctors[group],
-            lines[group][0],
-            past[group],
-            lines[group][1],
-            waits[group],
-            spans[group],
-            usual_lateness(late[group]),
+            doctors=doctors[group],
+            waiting=lines[group].plan_ids,
+            past=past[group],
+            waited=lines[group].waited,
+            past_waits=waits[group],
+            duty=spans[group],
+            feed_late_seconds=usual_lateness(late[group]),
+            classes=lines[group].classes,
+            priorities=lines[group].priorities,
+            resumed=resumed[group],
         )
         for group in groups
     }
@@ -240,32 +317,60 @@ def _ongoing_visits(
     visits: defaultdict[tuple[int, str], list[OngoingVisit]] = defaultdict(list)
     late: ByGroup[tuple[float, float]] = defaultdict(list)
     rows = tx.execute(ONGOING_VISITS, {"groups": groups, "since": now - LONGEST_VISIT})
-    for group, doctor, plan_id, started_at, joined_at, reported_at in rows:
+    for group, doctor, plan_id, patient_class, started_at, joined_at, reported_at in rows:
+        elapsed = _ago(started_at, now)
         waited = _waited(joined_at, started_at)
-        visits[group, doctor].append(OngoingVisit(plan_id, _ago(started_at, now), waited))
+        visits[group, doctor].append(OngoingVisit(plan_id, elapsed, waited, patient_class))
         if reported_at is not None and len(late[group]) < KNOWN_STARTS:
             late[group].append((reported_at.timestamp(), _ago(started_at, reported_at)))
     return visits, late
 
 
-def _waiting(
-    tx: Tx, groups: Collection[int], now: datetime
-) -> defaultdict[int, tuple[list[int], list[float]]]:
-    """The plan of each waiting patient and the seconds waited, in order of arrival."""
-    lines: defaultdict[int, tuple[list[int], list[float]]] = defaultdict(lambda: ([], []))
-    for group, ids, times in tx.execute(WAITING, {"groups": groups, "since": now - LONGEST_WAIT}):
+def _waiting(tx: Tx, groups: Collection[int], now: datetime) -> defaultdict[int, _Line]:
+    lines: defaultdict[int, _Line] = defaultdict(_Line)
+    values = {"groups": groups, "since": now - LONGEST_WAIT, "now": now}
+    for group, terms, times in tx.execute(WAITING, values):
         waited = [_ago(datetime.fromisoformat(joined_at), now) for joined_at in times.split(",")]
-        lines[group] = (list(map(int, ids.split(","))), waited)
+        if "/" not in terms:
+            lines[group] = _Line(list(map(int, terms.split(","))), waited)
+            continue
+        ids, classes, priorities = zip(*map(_read_terms, terms.split(",")), strict=True)
+        lines[group] = _Line(
+            plan_ids=list(ids),
+            waited=waited,
+            classes=list(classes) if any(classes) else (),
+            priorities=list(priorities) if any(priorities) else (),
+        )
     return lines
+
+
+def _read_terms(terms: str) -> tuple[int, str | None, int]:
+    """The plan, class and priority of a patient.
+
+    >>> _read_terms("7"), _read_terms("7/urgent/5"), _read_terms("7//-1")
+    ((7, None, 0), (7, 'urgent', 5), (7, None, -1))
+    """
+    plan_id, *others = terms.split("/")
+    if not others:
+        return int(plan_id), None, 0
+    patient_class, priority = others
+    return int(plan_id), patient_class or None, int(priority)
 
 
 def _past_visits(tx: Tx, groups: Collection[int], now: datetime) -> ByGroup[PastVisit]:
     visits: ByGroup[PastVisit] = defaultdict(list)
     rows = tx.execute(PAST_VISITS, {"groups": groups})
-    for group, plan_id, started_at, ended_at, doctor, joined_at in rows:
-        seconds = (ended_at - started_at).total_seconds()
-        waited = _waited(joined_at, started_at)
-        visits[group].append(PastVisit(plan_id, seconds, _ago(ended_at, now), doctor, waited))
+    for group, plan_id, started_at, ended_at, doctor, joined_at, patient_class in rows:
+        visits[group].append(
+            PastVisit(
+                plan_id=plan_id,
+                seconds=(ended_at - started_at).total_seconds(),
+                ended_seconds_ago=_ago(ended_at, now),
+                doctor=doctor,
+                waited_seconds=_waited(joined_at, started_at),
+                patient_class=patient_class,
+            )
+        )
     return visits
 
 
@@ -273,26 +378,24 @@ def _past_waits(tx: Tx, groups: Collection[int], now: datetime) -> ByGroup[PastW
     """Waits that ended with a doctor or with leaving; a visit without a start has no wait."""
     waits: ByGroup[PastWait] = defaultdict(list)
     values = {"groups": groups, "since": now - RECENT, "most": KNOWN_WAITS * len(groups)}
-    for group, state, joined_at, started_at, ended_at in tx.execute(PAST_WAITS, values):
+    for group, state, joined_at, started_at, ended_at, *terms in tx.execute(PAST_WAITS, values):
         left = state == EncounterState.LEFT
         until = ended_at if left else started_at
         if until is not None:
-            waits[group].append(PastWait(_ago(joined_at, until), left))
+            waits[group].append(PastWait(_ago(joined_at, until), left, *terms))
     return waits
 
 
 def _duty_spans(
-    tx: Tx, groups: Collection[int], now: datetime, on_duty: Mapping[tuple[int, str], datetime]
+    events: Iterable[Sequence[Any]], now: datetime, on_duty: Mapping[tuple[int, str], datetime]
 ) -> ByGroup[DutySpan]:
     """When each doctor was on duty recently: from the events, and from the doctors on duty now."""
     since: dict[tuple[int, str], datetime | None] = {}
     spans: ByGroup[DutySpan] = defaultdict(list)
-    for group, doctor, type_, at in tx.execute(
-        DUTY_EVENTS, {"groups": groups, "since": now - RECENT}
-    ):
+    for group, doctor, type_, at, _until, _start in events:
         if type_ == EventType.DOCTOR_ON_DUTY:
             since[group, doctor] = since.get((group, doctor)) or at
-        else:
+        elif type_ == EventType.DOCTOR_OFF_DUTY:
             # Off duty without a recent start: the doctor was on duty all the time. A second `off`
             # counts for nothing.
             start = since.get((group, doctor), now - RECENT)
@@ -302,6 +405,24 @@ def _duty_spans(
     for (group, doctor), on_at in on_duty.items():
         spans[group].append(DutySpan(doctor, _ago(since.get((group, doctor)) or on_at, now), 0.0))
     return spans
+
+
+def _resumed(events: Iterable[Sequence[Any]], now: datetime) -> ByGroup[tuple[str, float]]:
+    """When the pauses ended: at their expected end, before it with a visit or the next on duty. A
+    pause that goes on in another one, or in the end of the shift, has no end.
+    """
+    ends: dict[tuple[int, str], datetime] = {}
+    resumed: ByGroup[tuple[str, float]] = defaultdict(list)
+    for group, doctor, type_, at, until, start in events:
+        end = ends.pop((group, doctor), None)
+        if end is not None and (end < at or type_ == EventType.DOCTOR_ON_DUTY):
+            resumed[group].append((doctor, _ago(min(end, at), now)))
+        if type_ == EventType.DOCTOR_PAUSED:
+            ends[group, doctor] = until if start is None else min(until, start)
+    for (group, doctor), end in ends.items():
+        if end <= now:
+            resumed[group].append((doctor, _ago(end, now)))
+    return resumed
 
 
 def _waited(joined_at: datetime | None, started_at: datetime) -> float | None:

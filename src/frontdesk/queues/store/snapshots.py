@@ -9,13 +9,16 @@ from sqlalchemy import ColumnElement, Select, bindparam, insert, select, true, u
 from frontdesk.db import Tx
 from frontdesk.db.sets import SameKey, as_json, by_key
 from frontdesk.plans.tables import plans
-from frontdesk.queues.estimate.model import IntervalRecord
-from frontdesk.queues.model import (
-    EncounterState,
-    IntervalRecords,
-    QueueInfo,
-    QueueSnapshot,
-    WaitOutcome,
+from frontdesk.queues.estimate.record import PlanRecord, WaitEstimate
+from frontdesk.queues.model import EncounterState, QueueInfo, QueueSnapshot, WaitOutcome
+from frontdesk.queues.store.json_forms import (
+    basis_of_json,
+    classes_as_json,
+    estimate_of_json,
+    queue_as_json,
+    queue_of_json,
+    records_as_json,
+    records_of_json,
 )
 from frontdesk.queues.tables import encounters, estimate_log, queue_snapshots
 from frontdesk.reach import Reach
@@ -33,31 +36,19 @@ def find_snapshot(tx: Tx, account_id: int, *, lock: bool = False) -> QueueSnapsh
     row = tx.execute(query.with_for_update() if lock else query).first()
     if row is None:
         return None
-    queues = {int(id_): QueueInfo(*values) for id_, values in row.queues.items()}
+    queues = {int(id_): queue_of_json(values) for id_, values in row.queues.items()}
     ttl_seconds = round((row.expires_at - row.taken_at).total_seconds())
-    return QueueSnapshot(queues, ttl_seconds, row.taken_at, row.expires_at, _records(row.records))
+    return QueueSnapshot(
+        queues, ttl_seconds, row.taken_at, row.expires_at, records_of_json(row.records)
+    )
 
 
-def _records(stored: dict[str, Any] | None) -> IntervalRecords | None:
-    if stored is None:
-        return None
-    plans = {int(id_): IntervalRecord(*values) for id_, values in stored["plans"].items()}
-    return IntervalRecords(datetime.fromisoformat(stored["until"]), plans)
-
-
-def _stored_records(records: IntervalRecords | None) -> dict[str, Any] | None:
-    if records is None:
-        return None
-    plans = {str(id_): list(record) for id_, record in records.plans.items()}
-    return {"until": records.until.isoformat(), "plans": plans}
-
-
-def list_records(tx: Tx, reach: Reach) -> dict[int, IntervalRecord]:
-    """By plan within reach, the record of its intervals."""
+def list_records(tx: Tx, reach: Reach) -> dict[int, PlanRecord]:
+    """By plan within reach, what its estimates have taught."""
     query = select(queue_snapshots.c.records).where(queue_snapshots.c.records.is_not(None))
     if reach.account_id is not None:
         query = query.where(queue_snapshots.c.account_id == reach.account_id)
-    found = map(_records, tx.execute(query).scalars())
+    found = map(records_of_json, tx.execute(query).scalars())
     return {id_: record for records in found if records for id_, record in records.plans.items()}
 
 
@@ -66,8 +57,8 @@ def save_snapshot(
 ) -> None:
     """Store the snapshot, and log its estimates except those of the plans in `logged`."""
     times = {"taken_at": snapshot.taken_at, "expires_at": snapshot.expires_at}
-    queues = {str(id_): list(queue) for id_, queue in snapshot.queues.items()}
-    values = times | {"queues": queues, "records": _stored_records(snapshot.records)}
+    queues = {str(id_): queue_as_json(queue) for id_, queue in snapshot.queues.items()}
+    values = times | {"queues": queues, "records": records_as_json(snapshot.records)}
     own = queue_snapshots.c.account_id == account_id
     if tx.execute(update(queue_snapshots).where(own).values(**values)).rowcount == 0:
         tx.execute(insert(queue_snapshots).values(account_id=account_id, **values))
@@ -78,6 +69,8 @@ def save_snapshot(
             "estimate_seconds": queue.estimated_wait_seconds,
             "low_seconds": queue.low_seconds,
             "high_seconds": queue.high_seconds,
+            "basis": queue.basis and list(queue.basis),
+            "classes": classes_as_json(queue.classes) or None,
         }
         for id_, queue in snapshot.queues.items()
         if queue.doctors_on_duty and id_ not in logged
@@ -90,7 +83,7 @@ def list_current(tx: Tx, now: datetime) -> dict[int, QueueInfo]:
     """By plan: the values of the unexpired shared snapshots of all accounts."""
     query = select(queue_snapshots.c.queues).where(queue_snapshots.c.expires_at > now)
     return {
-        int(id_): QueueInfo(*values)
+        int(id_): queue_of_json(values)
         for queues in tx.execute(query).scalars()
         for id_, values in queues.items()
     }
@@ -111,17 +104,30 @@ def list_outcomes(
         query = query.where(columns.started_at > ended[0], columns.started_at <= ended[1])
     values = {"since": since, "account_id": reach.account_id}
     first = {row.id: row for row in tx.execute(query, values)}  # the earliest comes last
-    return [
-        WaitOutcome(
-            row.plan_id,
-            row.joined_at,
-            row.estimate_seconds,
-            (row.started_at - row.joined_at).total_seconds(),
-            row.low_seconds,
-            row.high_seconds,
+    return [_outcome(row) for row in reversed(first.values())]
+
+
+def _outcome(row: Any) -> WaitOutcome:
+    """The estimate for the patient's class where the plan had one, else that for anyone."""
+    classes = row.classes or {}
+    own = row.patient_class if row.patient_class in classes else None
+    given = (
+        WaitEstimate(
+            row.estimate_seconds, row.low_seconds, row.high_seconds, basis_of_json(row.basis)
         )
-        for row in reversed(first.values())
-    ]
+        if own is None
+        else estimate_of_json(classes[own])
+    )
+    return WaitOutcome(
+        row.plan_id,
+        row.joined_at,
+        given.seconds,
+        (row.started_at - row.joined_at).total_seconds(),
+        given.low_seconds,
+        given.high_seconds,
+        given.basis,
+        own,
+    )
 
 
 def list_estimates_at(
@@ -193,8 +199,8 @@ def _outcomes(of_account: ColumnElement[bool]) -> Select[Any]:
     )
     return (
         select(
-            *columns["plan_id", "joined_at", "started_at"],
-            *log["id", "estimate_seconds", "low_seconds", "high_seconds"],
+            *columns["plan_id", "joined_at", "started_at", "patient_class"],
+            *log["id", "estimate_seconds", "low_seconds", "high_seconds", "basis", "classes"],
         )
         .select_from(of_plans)
         .where(

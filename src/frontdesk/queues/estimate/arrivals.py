@@ -1,0 +1,138 @@
+"""The patients that joined a group lately: of which class and priority, and how often.
+
+The priority of a newcomer is that of the recent patients of its plan and class. Where these differ,
+each run of the simulation gets another one of them.
+"""
+
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from itertools import accumulate, repeat
+from random import Random
+
+from frontdesk.queues.estimate.model import DoctorPool, Newcomer
+
+RATE_SECONDS = 3600.0  # the rate of joining is that of this time
+MOST_CLASSES = 8  # of a plan, that an account gets estimates of
+
+Kind = tuple[int, str | None]  # a plan and a class of its patients
+
+
+class RecentPatients:
+    """The patients of the last hours, counted by plan, class and priority: those whose wait is over
+    and those in the line.
+
+    `has_priorities` false: all have the same priority, 0, and nothing is counted.
+    """
+
+    def __init__(self, pool: DoctorPool) -> None:
+        self.has_priorities = any(pool.priorities) or any(wait.priority for wait in pool.past_waits)
+        self._counts: dict[int, Counter[tuple[str | None, int]]] = {}
+        if self.has_priorities:
+            self._counts = _counts(pool)
+
+    @property
+    def kinds(self) -> set[Kind]:
+        return {
+            (plan_id, patient_class)
+            for plan_id, counts in self._counts.items()
+            for patient_class, _ in counts
+        }
+
+    def usual_priority(self, kind: Kind) -> int:
+        """The most frequent priority of the kind, the highest of several; 0 of an unknown one."""
+        counts = self._priorities(kind)
+        return max(counts, key=lambda priority: (counts[priority], priority), default=0)
+
+    def priorities(self, newcomer: Newcomer, runs: int) -> tuple[int, ...]:
+        """By run, the newcomer's priority: evenly spread over those of the recent patients of its
+        class, in an order that chance has fixed. Without a class, or where no patient had it: over
+        those of the plan.
+        """
+        counts = self._priorities(newcomer)
+        if len(counts) < 2:
+            only = next(iter(counts), 0)
+            return (only,) * runs
+        ordered = sorted(counts, reverse=True)
+        upto = list(accumulate(counts[priority] for priority in ordered))
+        step = upto[-1] / runs
+        spread = [ordered[bisect_right(upto, (run + 0.5) * step)] for run in range(runs)]
+        Random(20160932).shuffle(spread)  # noqa: S311 - no secret
+        return tuple(spread)
+
+    def shares_above(self, plan_id: int, priority: int) -> dict[Kind, float]:
+        """The share of each kind among the plan's patients, counted with a higher priority only."""
+        counts = self._counts.get(plan_id, Counter())
+        total = sum(counts.values())
+        shares = defaultdict[Kind, float](float)
+        for (patient_class, own), count in counts.items():
+            if own > priority:
+                shares[plan_id, patient_class] += count / total
+        return shares
+
+    def _priorities(self, kind: Kind) -> Counter[int]:
+        plan_id, patient_class = kind
+        of_plan = Counter[int]()
+        of_class = Counter[int]()
+        for (own, priority), count in self._counts.get(plan_id, Counter()).items():
+            of_plan[priority] += count
+            if own == patient_class:
+                of_class[priority] += count
+        return of_plan if patient_class is None else of_class or of_plan
+
+
+def _counts(pool: DoctorPool) -> dict[int, Counter[tuple[str | None, int]]]:
+    counts = defaultdict[int, Counter[tuple[str | None, int]]](Counter)
+    for wait in pool.past_waits:
+        if wait.plan_id is not None:
+            counts[wait.plan_id][wait.patient_class, wait.priority] += 1
+    classes = pool.classes or repeat(None)
+    priorities = pool.priorities or repeat(0)
+    for plan_id, patient_class, priority in zip(pool.waiting, classes, priorities, strict=False):
+        counts[plan_id][patient_class, priority] += 1
+    return counts
+
+
+def recent_classes(pool: DoctorPool) -> dict[int, list[str]]:
+    """By plan, the classes of its patients of the last hours: the most frequent first, at most
+    MOST_CLASSES.
+
+    >>> classes = ["new", "urgent", "urgent", None]
+    >>> recent_classes(DoctorPool([], waiting=[7, 7, 7, 8], past=[], classes=classes))
+    {7: ['urgent', 'new']}
+    """
+    found = {}
+    for plan_id, pairs in _counts(pool).items():
+        counts = Counter[str]()
+        for (patient_class, _), count in pairs.items():
+            if patient_class is not None:
+                counts[patient_class] += count
+        if counts:
+            ordered = sorted(counts, key=lambda name: (-counts[name], name))
+            found[plan_id] = ordered[:MOST_CLASSES]
+    return found
+
+
+def joins(pool: DoctorPool) -> Iterator[tuple[float, Kind]]:
+    """How many seconds ago patients joined, with their kinds; not those that left."""
+    classes = pool.classes or repeat(None)
+    for waited, plan_id, patient_class in zip(pool.waited, pool.waiting, classes, strict=False):
+        yield waited, (plan_id, patient_class)
+    for doctor in pool.doctors:
+        for visit in doctor.visits:
+            kind = (visit.plan_id, visit.patient_class)
+            yield visit.elapsed_seconds + (visit.waited_seconds or 0.0), kind
+    for past in pool.past:
+        kind = (past.plan_id, past.patient_class)
+        yield past.ended_seconds_ago + past.seconds + (past.waited_seconds or 0.0), kind
+
+
+def join_rates(pool: DoctorPool, *, known_for: float) -> dict[int, float]:
+    """By plan, how many patients join it in a second. `known_for`: for how many seconds back all
+    joins are known.
+    """
+    span = min(4 * RATE_SECONDS, known_for)
+    if span <= 0:
+        return {}
+    counts = Counter(plan_id for ago, (plan_id, _) in joins(pool) if ago <= span)
+    return {plan_id: count / span for plan_id, count in counts.items()}
