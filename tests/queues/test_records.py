@@ -206,7 +206,7 @@ def test_a_back_test_learns_from_the_waits_that_followed() -> None:
         for type_, ahead in ((JOINED, 500), (STARTED, 0))
     ]
     judged = run_backtest([ReplayEvent(0.0, ON, doctor="a"), *visits], since=0.0).judged
-    widths = [(one.outcome.high_seconds or 0) - (one.outcome.low_seconds or 0) for one in judged]
+    widths = [(one.estimate.high_seconds or 0) - (one.estimate.low_seconds or 0) for one in judged]
     assert widths[-1] < 0.8 * widths[60]
 
 
