@@ -19,7 +19,7 @@ MODULES = [
     "frontdesk.queues.encounters",
     "frontdesk.queues.estimate.distributions",
     "frontdesk.queues.estimate.late_feed",
-    "frontdesk.queues.estimate.model",
+    "frontdesk.queues.estimate.record",
     "frontdesk.queues.estimate.waits",
     "frontdesk.queues.events",
     "frontdesk.queues.model",

@@ -188,7 +188,15 @@ def test_what_was_learnt_is_stored_and_read_as_it_was(db: Database) -> None:
     plan = clinic.plan_ids[0]
     known = record([1300, 100, 600], patient_class="urgent")
     urgent = WaitEstimate(60, 30, 90, EstimateBasis(0, 66.0, 0.9, 1.1))
-    info = QueueInfo(600, 3, True, 300, 1200, BASIS, {"urgent": urgent})
+    info = QueueInfo(
+        600,
+        3,
+        doctors_on_duty=True,
+        low_seconds=300,
+        high_seconds=1200,
+        basis=BASIS,
+        classes={"urgent": urgent},
+    )
     records = EstimateRecords(NOW, {plan: known})
     stored = QueueSnapshot({plan: info}, 60, NOW, NOW + timedelta(minutes=1), records)
     with db.write() as tx:
