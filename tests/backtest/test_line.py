@@ -112,15 +112,18 @@ def test_a_booked_patient_that_is_seen_early_has_not_waited() -> None:
     assert (stay.joined_at, stay.wait_seconds) == (300.0, 0.0)
 
 
+# Four, of which one goes before all others.
 WAITING = [
     one
-    for number in range(4)
-    for one in patient(f"w{number}", (JOINED, 100.0 + number), (STARTED, 5000.0 + number))
+    for number, priority in enumerate((9, None, None, None))
+    for one in patient(
+        f"w{number}", (JOINED, 100.0 + number), (STARTED, 5000.0 + number), priority=priority
+    )
 ]
 
 
 @pytest.mark.parametrize(
-    ("patient_class", "priority", "position"), [("urgent", 5, 1), (None, None, 5)]
+    ("patient_class", "priority", "position"), [("urgent", 5, 2), (None, None, 5)]
 )
 def test_a_patient_with_priority_is_judged_before_the_others(
     patient_class: str | None, priority: int | None, position: int
