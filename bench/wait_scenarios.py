@@ -6,7 +6,7 @@ from math import cos, log, pi, sqrt
 from random import Random
 from typing import Any
 
-from bench.wait_world import HOUR, Draw, PatientClass, Plan, Scenario, Shift
+from bench.wait_world import HOUR, Break, Draw, PatientClass, Plan, Scenario, Shift
 
 MINUTE = 60.0
 Roster = Callable[[Random], list[Shift]]
@@ -84,7 +84,23 @@ def unreported_breaks(random: Random) -> list[Shift]:
         breaks = []
         at = random.uniform(0.2, 1.5) * HOUR
         while at < DAY[1]:
-            breaks.append((at, random.uniform(8, 25) * MINUTE))
+            breaks.append(Break(at, random.uniform(8, 25) * MINUTE))
+            at += random.uniform(1, 2) * HOUR
+        shifts.append(Shift((DAY,), breaks=tuple(breaks)))
+    return shifts
+
+
+def reported_breaks(random: Random) -> list[Shift]:
+    """Seven doctors on duty all day, each of which rests for 10 to 25 minutes every hour or two;
+    how long that will take is reported, and wrong by up to a third.
+    """
+    shifts = []
+    for _ in range(7):
+        breaks = []
+        at = random.uniform(0.2, 1.5) * HOUR
+        while at < DAY[1]:
+            told = random.uniform(10, 25) * MINUTE
+            breaks.append(Break(at, told * random.uniform(2 / 3, 4 / 3), told))
             at += random.uniform(1, 2) * HOUR
         shifts.append(Shift((DAY,), breaks=tuple(breaks)))
     return shifts
@@ -194,6 +210,7 @@ SCENARIOS = [
     ),
     clinic("classes with priority", replace(steady(24), classes=URGENT_FIRST), all_day(6)),
     clinic("booked visits", replace(steady(26), classes=BOOKED_FIRST), all_day(6)),
+    clinic("reported pauses", steady(24), reported_breaks),
     clinic("arrivals follow the hour", Plan(by_the_hour(10, 36), VISITS, 36), all_day(6)),
     clinic(
         "a telephone line",

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import nextafter
 from random import Random
+from typing import NamedTuple
 
 from frontdesk.backtest.judge import RIVALS, Question, ahead_of
 from frontdesk.backtest.replay import QueueReplay
@@ -67,19 +68,26 @@ class Plan:
     classes: tuple[PatientClass, ...] = ()
 
 
+class Break(NamedTuple):
+    """A doctor on duty wants to rest from `at` on. `told_seconds`: how long the doctor says that it
+    will last; None: the feed does not report it.
+    """
+
+    at: float
+    seconds: float
+    told_seconds: float | None = None
+
+
 @dataclass(frozen=True)
 class Shift:
     """One doctor's day: from when to when on duty. A doctor that goes off duty ends the visits in
     progress and takes no more.
-
-    `breaks`: when the doctor, on duty, wants to rest, and for how long; the feed does not report
-    it.
     """
 
     spans: tuple[tuple[float, float], ...]
     plan_ids: frozenset[int] | None = None
     capacity: int = 1
-    breaks: tuple[tuple[float, float], ...] = ()
+    breaks: tuple[Break, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -132,7 +140,7 @@ class Worker:
 
     name: str
     shift: Shift
-    breaks: list[tuple[float, float]]
+    breaks: list[Break]
     visits: set[Patient] = field(default_factory=set)
     on_duty: bool = False
     idle_since: float = 0.0
@@ -170,8 +178,8 @@ class Day:
             for start, end in doctor.shift.spans:
                 self._after(start, partial(self._come, doctor))
                 self._after(end, partial(self._go, doctor))
-            for start, _ in doctor.breaks:
-                self._after(start, partial(self._rest, doctor))
+            for rest in doctor.breaks:
+                self._after(rest.at, partial(self._rest, doctor))
         for plan_id, plan in self.scenario.plans.items():
             self._after(
                 self.random.expovariate(plan.peak_rate / HOUR), partial(self._arrive, plan_id, plan)
@@ -273,8 +281,7 @@ class Day:
     def _come(self, doctor: Worker) -> None:
         doctor.on_duty = True
         doctor.idle_since = self.now
-        on = ReplayEvent(self.now, EventType.DOCTOR_ON_DUTY, doctor=doctor.name)
-        self._report(on._replace(plan_ids=doctor.shift.plan_ids, capacity=doctor.shift.capacity))
+        self._report_duty(doctor)
         self._match()
 
     def _go(self, doctor: Worker) -> None:
@@ -288,11 +295,28 @@ class Day:
 
     def _step_away(self, doctor: Worker, notes: float) -> None:
         until = self.now + notes
-        while doctor.breaks and doctor.breaks[0][0] <= until:
-            until += doctor.breaks.pop(0)[1]
+        while doctor.breaks and doctor.breaks[0].at <= until:
+            rest = doctor.breaks.pop(0)
+            if rest.told_seconds is not None:
+                self._after(until - self.now, partial(self._report_pause, doctor, rest))
+            until += rest.seconds
         if until > self.now:
             doctor.away_until = until
             self._after(until - self.now, self._match)
+
+    def _report_pause(self, doctor: Worker, rest: Break) -> None:
+        """A doctor that comes back early says so; one that is late does not."""
+        told = rest.told_seconds or 0.0
+        paused = ReplayEvent(self.now, EventType.DOCTOR_PAUSED, doctor=doctor.name)
+        self._report(paused._replace(until=self.now + told))
+        if rest.seconds < told:
+            self._after(rest.seconds, partial(self._report_duty, doctor))
+
+    def _report_duty(self, doctor: Worker) -> None:
+        if doctor.on_duty:
+            on = ReplayEvent(self.now, EventType.DOCTOR_ON_DUTY, doctor=doctor.name)
+            shift = doctor.shift
+            self._report(on._replace(plan_ids=shift.plan_ids, capacity=shift.capacity))
 
     def _match(self) -> None:
         for patient in list(self.line):

@@ -3,7 +3,7 @@ nor less.
 """
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import count
 from random import Random
 from typing import Any
@@ -30,6 +30,7 @@ from tests.queues.feed import (
     LEFT,
     OFF,
     ON,
+    PAUSED,
     STARTED,
     event,
     events_for,
@@ -179,8 +180,12 @@ def _patients(pool: DoctorPool) -> list[tuple[Any, ...]]:
 
 def test_a_replay_knows_what_the_service_reads_from_its_tables(db: Database) -> None:
     """Doctors of some plans, of two at a time, handed-over visits, leaving, a move to another plan,
-    a shift that ended.
+    a shift that ended; classes, priorities, bookings and pauses.
     """
+
+    def at(seconds: float) -> datetime:
+        return NOW + timedelta(seconds=seconds)
+
     clinic = make_clinic(db)
     group = clinic.group_id
     first, second = clinic.plan_ids
@@ -191,16 +196,47 @@ def test_a_replay_knows_what_the_service_reads_from_its_tables(db: Database) -> 
         (STARTED, 90, first, "handed over", "b"), (LEFT, 95, first, "goes", None),
         (LEFT, 100, second, "goes", None), (ENDED, 200, first, "seen", None),
         (JOINED, 220, second, "waits", None), (JOINED, 230, second, "waits", None),
-        (ENDED, 240, first, "never started", None),
+        (ENDED, 240, first, "never started", None), (STARTED, 250, first, "seen early", "e"),
+        (LEFT, 255, first, "cancelled", None),
+    ]  # fmt: skip
+    of_patients = [
+        ("urgent", JOINED, 15, {"patient_class": "urgent", "priority": 5}),
+        ("urgent", STARTED, 85, {"doctor": "b"}),
+        ("urgent", ENDED, 190, {}),
+        ("waits new", JOINED, 225, {"patient_class": "new"}),
+        ("waits last", JOINED, 226, {"priority": -1}),
+        ("waits last", JOINED, 228, {"priority": -2}),
+        ("seen early", JOINED, 20, {"patient_class": "new", "not_before": at(260)}),
+        ("cancelled", JOINED, 21, {"not_before": at(260)}),
+        ("booked", JOINED, 22, {"not_before": at(301)}),
+        ("booked and there", JOINED, 23, {"not_before": at(222)}),
+        ("moved", JOINED, 24, {"not_before": at(301)}),
+        ("moved", JOINED, 25, {"not_before": at(229), "patient_class": "new"}),
+    ]  # fmt: skip
+    pauses = [
+        ("a", 100, 500), ("d", 110, 150), ("d", 160, 250), ("d", 170, 240), ("e", 180, 400),
+        ("f", 190, 310), ("g", 200, 220),
     ]  # fmt: skip
     told = [
         event("on a", ON, 0, provider_group_id=group, doctor="a"),
         event("on b", ON, 0, provider_group_id=group, doctor="b", plan_ids=(first,), capacity=2),
-        event("on c", ON, 0, provider_group_id=group, doctor="c"),
+        *(event(f"on {name}", ON, 0, provider_group_id=group, doctor=name) for name in "cdefg"),
+        event("off g", OFF, 210, provider_group_id=group, doctor="g"),
+        event("f again", ON, 230, provider_group_id=group, doctor="f"),
+        *(
+            event(
+                f"pause {begin}", PAUSED, begin, provider_group_id=group, doctor=name, until=at(end)
+            )
+            for name, begin, end in pauses
+        ),
+        *(
+            event(f"{type_} {second}", type_, second, plan_id=first, visit=name, **fields)
+            for name, type_, second, fields in of_patients
+        ),
         event("off c", OFF, 210, provider_group_id=group, doctor="c"),
         *(
-            event(f"{at}", type_, at, plan_id=plan, visit=name, doctor=by)
-            for type_, at, plan, name, by in visits
+            event(f"{second}", type_, second, plan_id=plan, visit=name, doctor=by)
+            for type_, second, plan, name, by in visits
         ),
     ]
     feed(db, *told)
@@ -210,10 +246,14 @@ def test_a_replay_knows_what_the_service_reads_from_its_tables(db: Database) -> 
         pool = select_pools(tx, [group], now)[group]
         stored = list(list_history(tx, NOW))
     assert len(stored) == len(told)
-    for one in sorted(stored, key=lambda one: one.at):
+    for one in sorted(stored, key=event_order):
         assert one.known_at == pytest.approx(NOW.timestamp())
         replay.apply(one)
     assert _sorted(replay.pool(now.timestamp())) == _sorted(pool)
+    assert [doctor.paused_seconds for doctor in pool.doctors if doctor.paused_seconds] == [200.0]
+    assert sorted(pool.resumed) == [("d", 60.0), ("d", 150.0), ("e", 50.0), ("f", 70.0)]
+    assert list(pool.priorities) == [0, 0, 0, 0, -2, 0]
+    assert list(pool.classes) == [None, None, None, "new", None, "new"]
 
 
 def test_a_replay_counts_whom_the_service_counts_whatever_happens_in_one_second(

@@ -44,26 +44,36 @@ class Turn(NamedTuple):
     """A doctor took a patient `ago` seconds ago. `idle_seconds`: for how long the doctor had had
     room since a visit.
 
-    None if that is unknown, as at the start of a shift or after a reported pause.
+    None if that is unknown, as at the start of a shift or after a reported pause. The latter took
+    `reported_seconds` at most, from the visit before it; 0 without one.
     """
 
     ago: float
     kind: Kind
     waited_seconds: float | None
     idle_seconds: float | None
+    reported_seconds: float
 
 
 class _Work:
     """The visits of a doctor, followed in the order of time. `capacity` None: the doctor is off
-    duty now. `ready_at`: when the doctor came on duty, and when reported pauses ended.
+    duty now.
     """
 
-    def __init__(self, capacity: int | None, ready_at: Sequence[float]) -> None:
+    def __init__(
+        self,
+        capacity: int | None = None,
+        duty_starts: Sequence[float] = (),
+        pause_ends: Sequence[float] = (),
+    ) -> None:
         self.capacity = capacity
-        self.ready_at = ready_at
+        self.duty_starts = duty_starts
+        self.pause_ends = pause_ends  # of the reported pauses
         self.ends: list[float] = []  # of the visits in progress
-        self.changed_at = -inf  # the latest start or end of a visit, or of `ready_at`
+        # When a visit last began or ended, or the doctor came on duty or back from a pause.
+        self.changed_at = -inf
         self.after_visit = False
+        self.reported_seconds = 0.0  # from the last visit to the end of a reported pause after it
         self.last_visit = -1
         self.last_end = -inf
 
@@ -74,9 +84,14 @@ class _Work:
             self.ends = [end for end in self.ends if end > at]
         elif len(self.ends) >= (self.capacity or 1):
             return at
-        for ready_at in self.ready_at:
-            if self.changed_at < ready_at <= at:
-                self.changed_at = ready_at
+        for start in self.duty_starts:
+            if self.changed_at < start <= at:
+                self.changed_at = start
+                self.after_visit = False
+        for end in self.pause_ends:
+            if self.changed_at < end <= at:
+                self.reported_seconds = end - self.changed_at if self.after_visit else 0.0
+                self.changed_at = end
                 self.after_visit = False
         return self.changed_at
 
@@ -101,10 +116,13 @@ class Turns:
             self.horizon = min(self.horizon, -visits[0][0])
         taken = []
         for start, end, name, kind, waited, place in visits:
-            doctor = work.get(name) or work.setdefault(name, _Work(capacity=None, ready_at=()))
+            doctor = work.get(name) or work.setdefault(name, _Work())
             since = doctor.room_since(start)
             idle = start - since if doctor.after_visit and since >= -self.horizon else None
-            taken.append(Turn(-start, kind, waited, idle))
+            pause = (
+                doctor.reported_seconds if since - doctor.reported_seconds >= -self.horizon else 0
+            )
+            taken.append(Turn(-start, kind, waited, idle, pause))
             if doctor.capacity == 1 and doctor.last_visit >= 0:
                 late = max(0.0, doctor.last_end - start)
                 if waited is not None and waited >= start - doctor.last_end:
@@ -114,6 +132,7 @@ class Turns:
             doctor.ends = [end] if doctor.capacity == 1 else [*doctor.ends, end]
             doctor.changed_at = start
             doctor.after_visit = True
+            doctor.reported_seconds = 0.0
             doctor.last_visit = place
             doctor.last_end = end
         self.taken = taken[::-1]
@@ -166,16 +185,17 @@ def looks_free(doctor: Doctor) -> bool:
 
 
 def _staff(pool: DoctorPool) -> dict[str, _Work]:
-    ready_at: defaultdict[str, list[float]] = defaultdict(list)
-    for name, ago in pool.resumed:
-        ready_at[name].append(-ago)
-    work = {name: _Work(None, times) for name, times in ready_at.items()}
+    pause_ends: defaultdict[str, list[float]] = defaultdict(list)
+    for name, ago in sorted(pool.resumed, key=itemgetter(1), reverse=True):
+        pause_ends[name].append(-ago)
+    work = {name: _Work(pause_ends=ends) for name, ends in pause_ends.items()}
+    starts: defaultdict[str, list[float]] = defaultdict(list)
     for span in pool.duty:
-        ready_at[span.doctor].append(-span.from_ago)
+        starts[span.doctor].append(-span.from_ago)
     for doctor in pool.doctors:
         if doctor.name is not None and doctor.on_duty_seconds is not None:
-            times = [*ready_at[doctor.name], -doctor.on_duty_seconds]
-            work[doctor.name] = _Work(doctor.capacity, times)
+            duty_starts = [*starts[doctor.name], -doctor.on_duty_seconds]
+            work[doctor.name] = _Work(doctor.capacity, duty_starts, pause_ends[doctor.name])
     return work
 
 
@@ -215,7 +235,12 @@ class Pauses:
 
     def after_visit(self, count: int) -> list[float] | None:
         """`count` equally likely parts, in order; None where doctors take the next patient at once."""
-        return Lengths(self._points).parts(count) if self._points[-1][0] > LEAST_SECONDS else None
+        reported = _reported_points(self._turns.taken)
+        if self._points[-1][0] <= LEAST_SECONDS and not reported:
+            return None
+        share = sum(weight for _, weight in reported)
+        others = [(seconds, weight * (1 - share)) for seconds, weight in self._points]
+        return Lengths(others + reported).parts(count)
 
     def rest(self, doctor: Doctor, count: int) -> list[float] | None:
         """The time until a doctor with room is ready, as `count` equally likely parts; None: the
@@ -314,3 +339,17 @@ def _points(latest_first: Sequence[Turn]) -> list[Point]:
             ::-1
         ]
     return [(0.0, left), *points[::-1]]
+
+
+def _reported_points(latest_first: Sequence[Turn]) -> list[Point]:
+    """The lengths of reported pauses with their shares of all visits, after which a doctor may take
+    one; none if no pause was reported.
+    """
+    total = READY_WEIGHT
+    points = []
+    for turn, weight in zip(latest_first, recency_weights(len(latest_first)), strict=True):
+        if turn.reported_seconds:
+            points.append((min(LONGEST_SECONDS, turn.reported_seconds), weight))
+        if turn.reported_seconds or turn.idle_seconds is not None:
+            total += weight
+    return [(seconds, weight / total) for seconds, weight in points]

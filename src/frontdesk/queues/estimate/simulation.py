@@ -39,7 +39,9 @@ SLOTS_SIMULATED = (
 TURNS_SIMULATED = 4000  # the longer the line, the fewer runs: so do those of many turns
 DRAWS = 256  # places in the line before the draws repeat
 LEAVING_STEPS = 8  # of the rate at which patients leave, at most; each has as many leavers at least
-MOST_LOAD = 0.75  # of the patients of a higher priority: their rate of joining is uncertain
+# Of the doctors' time, taken by all patients that join: more of them joined by chance, and no line
+# grows for ever.
+MOST_LOAD = 0.9
 CLASS_LEAVERS = 4.0  # so many leavers at all patients' rate are assumed of a class
 TRIMMED_PART = (
     8  # an eighth of the runs is left out at either end: a value between mean and median fits best
@@ -275,20 +277,21 @@ class QueueSimulation:
     def _overtakers(self, teams: Choice, priority: int) -> "_Overtakers | None":
         """The patients of a higher priority that are expected to join; None if there are none."""
         works: list[Point] = []
-        per_second = 0.0
+        slots = sum(self._slots[i] for i in teams)
+        load = 0.0  # of all that join, as a share of the doctors' time
         for plan_id, joins_per_second in self._join_rates.items():
             served_by = self._teams_of[plan_id]
             shared = sum(self._slots[i] for i in served_by if i in teams)
             if shared:
-                of_all = joins_per_second * shared / sum(self._slots[i] for i in served_by)
+                to_teams = joins_per_second * shared / sum(self._slots[i] for i in served_by)
+                load += to_teams * self._mean_of((plan_id, None)) / slots
                 for kind, share in self._patients.shares_above(plan_id, priority).items():
-                    per_second += of_all * share
-                    works += [(length, of_all * share) for length in self._parts[kind]]
+                    rate = to_teams * share / self._runs
+                    works += [(length / slots, rate) for length in self._parts[kind]]
         if not works:
             return None
-        slots = sum(self._slots[i] for i in teams)
-        works_of_slot = [work / slots for work in Lengths(works).parts(self._runs)]
-        return _Overtakers(per_second, works_of_slot)
+        per_second = sum(rate for _, rate in works) * min(1.0, MOST_LOAD / load)
+        return _Overtakers(per_second, Lengths(works).parts(self._runs))
 
     def _mean_of(self, kind: Kind) -> float:
         return sum(self._parts[kind]) / self._runs
@@ -453,8 +456,7 @@ class _Overtakers:
     def __init__(self, joins_per_second: float, works: Sequence[float]) -> None:
         """`works`: equally likely parts of a visit's seconds, divided by the number of slots."""
         runs = len(works)
-        load = joins_per_second * sum(works) / runs
-        self._gap = 1 / joins_per_second * max(1.0, load / MOST_LOAD)
+        self._mean_gap = 1 / joins_per_second
         self._gaps = _exponential(runs, Draw.JOIN)
         in_order = _shuffles(runs, Draw.JOIN_LENGTH)
         self._works = list(zip(*[shuffled(works) for shuffled in in_order], strict=True))
@@ -466,7 +468,7 @@ class _Overtakers:
             until = wait
             at = 0.0
             for gap, work in zip(cycle(gaps), cycle(works)):
-                at += self._gap * gap
+                at += self._mean_gap * gap
                 if at >= until:
                     break
                 until += work
