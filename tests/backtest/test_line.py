@@ -23,11 +23,10 @@ def random_events(seed: int) -> list[ReplayEvent]:
         type_ = random.choice((JOINED, JOINED, STARTED, STARTED, ENDED, LEFT, ON, OFF))
         at = float(random.randrange(100))
         late = random.choice((0.0, 0.0, float(random.randrange(30)), 9000.0, -3.0))
-        about = {"doctor": random.choice("ab")}
-        if type_ not in (ON, OFF):
-            about["visit"] = random.choice("123456")
+        doctor = random.choice("ab")
+        visit = "" if type_ in (ON, OFF) else random.choice("123456")
         plan = random.randrange(1, 3)
-        event = ReplayEvent(at, type_, plan, known_at=at + late, id=f"{number}", **about)
+        event = ReplayEvent(at, type_, plan, visit, doctor, known_at=at + late, id=f"{number}")
         found.append(event)
     return found
 

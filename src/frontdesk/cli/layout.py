@@ -88,7 +88,8 @@ def _cell(value: Any, column: str = "") -> Text:
 
 
 def minutes_text(seconds: float) -> str:
-    """
+    """Minutes and seconds for people.
+
     >>> minutes_text(-65.2), minutes_text(-0.4)
     ('-1:05 min', '0:00 min')
     """
