@@ -199,7 +199,7 @@ def test_a_replay_knows_what_the_service_reads_from_its_tables(db: Database) -> 
         (ENDED, 240, first, "never started", None), (STARTED, 250, first, "seen early", "e"),
         (LEFT, 255, first, "cancelled", None),
     ]  # fmt: skip
-    of_patients = [
+    of_patients: list[tuple[str, Any, int, dict[str, Any]]] = [
         ("urgent", JOINED, 15, {"patient_class": "urgent", "priority": 5}),
         ("urgent", STARTED, 85, {"doctor": "b"}),
         ("urgent", ENDED, 190, {}),

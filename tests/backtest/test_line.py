@@ -23,11 +23,10 @@ def random_events(seed: int) -> list[ReplayEvent]:
         type_ = random.choice((JOINED, JOINED, STARTED, STARTED, ENDED, LEFT, ON, OFF))
         at = float(random.randrange(100))
         late = random.choice((0.0, 0.0, float(random.randrange(30)), 9000.0, -3.0))
-        about = {"doctor": random.choice("ab")}
-        if type_ not in (ON, OFF):
-            about["visit"] = random.choice("123456")
+        doctor = random.choice("ab")
+        visit = "" if type_ in (ON, OFF) else random.choice("123456")
         plan = random.randrange(1, 3)
-        event = ReplayEvent(at, type_, plan, known_at=at + late, id=f"{number}", **about)
+        event = ReplayEvent(at, type_, plan, visit, doctor, known_at=at + late, id=f"{number}")
         found.append(event)
     return found
 
@@ -112,15 +111,18 @@ def test_a_booked_patient_that_is_seen_early_has_not_waited() -> None:
     assert (stay.joined_at, stay.wait_seconds) == (300.0, 0.0)
 
 
+# Four, of which one goes before all others.
 WAITING = [
     one
-    for number in range(4)
-    for one in patient(f"w{number}", (JOINED, 100.0 + number), (STARTED, 5000.0 + number))
+    for number, priority in enumerate((9, None, None, None))
+    for one in patient(
+        f"w{number}", (JOINED, 100.0 + number), (STARTED, 5000.0 + number), priority=priority
+    )
 ]
 
 
 @pytest.mark.parametrize(
-    ("patient_class", "priority", "position"), [("urgent", 5, 1), (None, None, 5)]
+    ("patient_class", "priority", "position"), [("urgent", 5, 2), (None, None, 5)]
 )
 def test_a_patient_with_priority_is_judged_before_the_others(
     patient_class: str | None, priority: int | None, position: int

@@ -116,9 +116,9 @@ def test_a_row_apart_from_all_others_is_told_with_the_gap_and_its_line() -> None
 @pytest.mark.parametrize(
     "rows",
     [
-        [on_day(number, at) for number in range(170) for at in range(0, 20, 5)],
+        [on_day(number, at) for number in range(-400, 170) for at in range(0, 20, 5)],
         # Open on one day a week.
-        [on_day(number, at) for number in range(0, 170, 7) for at in range(0, 60, 5)],
+        [on_day(number, at) for number in range(-401, 170, 7) for at in range(0, 60, 5)],
         [on_day(0), on_day(170)],
         [],
     ],

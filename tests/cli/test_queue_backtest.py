@@ -71,7 +71,7 @@ def test_stored_events_are_judged_and_nothing_is_stored(
 
     assert cli.json("queue", "backtest", "--days", "3")["judged"] == 0  # they joined before
     text = cli.text("queue", "backtest")
-    for part in ("2 patients judged", "AHT x position", "Plan 0", "0:45 min"):
+    for part in ("2 patients judged", "AHT x position", "plan id", "Plan 0", "0:45 min"):
         assert part in text
 
 
@@ -96,6 +96,9 @@ def test_a_csv_is_judged_without_a_database(bare_cli: CommandLine, tmp_path: Pat
     text = bare_cli.text("queue", "backtest", "--csv", str(file))
     assert "Gold" in text
     assert "1 rows without an end of the wait left out." in text
+    assert "plan id" not in text
+    file.write_text(HEAD.replace("plan", "room") + "".join(rows), encoding="utf-8")
+    assert "By plan" not in bare_cli.text("queue", "backtest", "--csv", str(file))
 
 
 def test_every_bad_row_is_told_and_may_be_left_out(bare_cli: CommandLine, tmp_path: Path) -> None:

@@ -8,6 +8,9 @@ import importlib
 import pytest
 
 MODULES = [
+    "frontdesk.backtest.columns",
+    "frontdesk.backtest.verdict",
+    "frontdesk.cli.layout",
     "frontdesk.interface.schema",
     "frontdesk.invitations.daily_limit",
     "frontdesk.invitations.enqueue",

@@ -4,7 +4,7 @@ from array import array
 from typing import NamedTuple
 
 ABSENT = float("-inf")  # in a column of times: the row has no such time
-NO_PRIORITY = -128  # in the column of priorities, whose values are -100 to 100
+NO_PRIORITY = -128  # the smallest value of the column; priorities are -100 to 100
 
 
 class EncounterRow(NamedTuple):

@@ -15,6 +15,8 @@ from typing import NamedTuple
 from frontdesk import codes
 from frontdesk.backtest.columns import EncounterColumns, EncounterRow
 from frontdesk.errors import Fault
+from frontdesk.queues.events import MAX_PRIORITY
+from frontdesk.queues.model import PATIENT_CLASS
 from frontdesk.text import Rejected
 
 TIMES = ("joined", "started", "ended", "left", "not_before")
@@ -32,7 +34,6 @@ FAULTS_KEPT = 100
 PROGRESS_EVERY = 1000  # rows
 HEADER_WITHIN = 5  # lines: exports begin with a title or a date
 
-_CLASS = re.compile(r"[a-z0-9-]{1,40}")
 _PRIORITY = re.compile(r"-?[0-9]{1,3}")
 
 
@@ -197,12 +198,13 @@ def _row(values: Mapping[str, str], rules: CellRules) -> tuple[EncounterRow, lis
 
 def _faults_of_words(values: Mapping[str, str]) -> Iterator[Fault]:
     patient_class = values["class"]
-    if patient_class and not _CLASS.fullmatch(patient_class):
+    if patient_class and not PATIENT_CLASS.fullmatch(patient_class):
         rule = "must be 1 to 40 lower-case letters, digits or hyphens"
         yield Fault("class", codes.faults.NOT_ALLOWED, rule)
     priority = values["priority"]
-    if priority and not (_PRIORITY.fullmatch(priority) and -100 <= int(priority) <= 100):
-        yield Fault("priority", codes.faults.NOT_ALLOWED, "must be a whole number from -100 to 100")
+    if priority and not (_PRIORITY.fullmatch(priority) and abs(int(priority)) <= MAX_PRIORITY):
+        rule = f"must be a whole number from -{MAX_PRIORITY} to {MAX_PRIORITY}"
+        yield Fault("priority", codes.faults.NOT_ALLOWED, rule)
 
 
 def _seconds(text: str, rules: CellRules) -> float:

@@ -386,6 +386,15 @@ def _positions(first: int) -> str:
     )
 
 
+def _table_of_plans(plans: list[dict[str, Any]]) -> list[Part]:
+    """None of a file without the column `plan`; ids where the plans are the service's."""
+    first = plans[0]
+    if len(plans) == 1 and not first["plan"]:
+        return []
+    names = "plan" if first["plan_id"] is None else "plan_id plan"
+    return [heading("By plan"), table(plans, f"{names} {COLUMNS}")]
+
+
 def _tables(figures: dict[str, Any], zone: str) -> list[Part]:
     everyone = figures["all"]
     of_classes = [heading("By class"), table(figures["by_class"], f"class {COLUMNS}")]
@@ -394,8 +403,7 @@ def _tables(figures: dict[str, Any], zone: str) -> list[Part]:
         table([{"name": "frontdesk"} | everyone, *everyone["rivals"]], f"name {ERRORS}"),
         heading(f"The waits and their intervals: {INTERVAL_SHARE:.0%} inside are meant"),
         table([everyone], "coverage_share below_share above_share"),
-        heading("By plan"),
-        table(figures["by_plan"], f"plan_id plan {COLUMNS}"),
+        *_table_of_plans(figures["by_plan"]),
         *(of_classes if figures["by_class"] else ()),
         heading("By position in the line"),
         table(figures["by_position"], f"position {COLUMNS}"),
