@@ -53,7 +53,8 @@ def fill_queues(db: Database, visits: int, *, days: int, until: datetime) -> Non
     event = {
         "event_id": visit,
         "provider_group_id": group,
-        "type": "'visit_ended'",
+        "type": "'visit.started'",
+        "doctor": "'doctor-' || (n - n / 40 * 40)",
         "at": at,
         "received_at": at,
     }

@@ -19,7 +19,15 @@ LAST_SECONDS = 1.0
 # Of the events whose names end so; others are information.
 _LEVELS = {
     "error": ("_error", "_failed", "_away", "_down", "_gave_up", "_process_silent", "_stuck"),
-    "warning": ("_cut", "_held", "_not_trusted", "_warning", "_elsewhere", "_process_ended"),
+    "warning": (
+        "_cut",
+        "_held",
+        "_not_trusted",
+        "_warning",
+        "_elsewhere",
+        "_process_ended",
+        "_lapsed",
+    ),
 }
 
 

@@ -11,8 +11,10 @@ from frontdesk.app import App
 from frontdesk.db import Database
 from frontdesk.plans.changes import change_plan, create_plan
 from frontdesk.plans.model import NewPlan
-from frontdesk.queues.ingest import set_waiting
+from frontdesk.queues.events import parse_event
+from frontdesk.queues.ingest import ingest, set_waiting
 from frontdesk.reach import EVERY
+from frontdesk.text import wire_time
 from tests.api.conftest import BASE_URL, codes
 from tests.conftest import Api, SetClock
 from tests.factories import NOW, Customer, make_customer
@@ -60,7 +62,8 @@ def test_an_interval_stands_beside_the_queue_only_where_it_is_asked_for(api: Api
     plain = api.get("/v2/plans").json()["data"]
     asked = api.get("/v2/plans?queue_interval=true").json()["data"]
     intervals = [plan.pop("queue_interval") for plan in asked]
-    assert intervals == [{"share": 0.8, "low": 0, "high": 0}] * len(plain)
+    ready = {"share": 0.8, "low": 0, "high": 0, "for_class": None, "estimated_wait_text": "no wait"}
+    assert intervals == [ready] * len(plain)
     assert asked == plain == api.get("/v2/plans?queue_interval=false").json()["data"]
     own = api.get(f"/v2/plans?external_id={plain[0]['external_id']}&queue_interval=true").json()[
         "data"
@@ -70,6 +73,40 @@ def test_an_interval_stands_beside_the_queue_only_where_it_is_asked_for(api: Api
     next_page = api.get(page["links"]["next"].removeprefix(BASE_URL)).json()
     assert all("queue_interval" in plan for plan in next_page["data"])
     assert codes(api.get("/v2/plans?queue_interval=yes")) == {"queue_interval": "not_allowed"}
+
+
+def test_the_wait_of_a_class_is_told_to_those_that_ask_for_it(
+    api: Api, db: Database, customer: Customer
+) -> None:
+    """Urgent patients go first. A plan that had none of a class answers for any patient."""
+    plan = customer.plan_ids[0]
+    events: list[dict[str, Any]] = [
+        {"type": "visit.started", "visit": "v", "doctor": "doctor-1"},
+        *({"type": "patient.joined", "visit": f"n{n}", "class": "new"} for n in range(4)),
+        {"type": "patient.joined", "visit": "u", "class": "urgent", "priority": 2},
+    ]
+    told = [
+        parse_event(one | {"id": str(n), "at": wire_time(NOW), "plan_id": plan}, now=NOW).event
+        for n, one in enumerate(events)
+    ]
+    with db.write() as tx:
+        ingest(tx, [one for one in told if one is not None], now=NOW)
+
+    def shown(query: str) -> tuple[int, Any]:
+        found = api.get(f"/v2/plans{query}").json()["data"][0]
+        return found["queue_info"]["estimated_wait_time"], found.get("queue_interval")
+
+    anyone, nothing = shown("")
+    urgent, interval = shown("?class=urgent")
+    new, of_new = shown("?class=new&queue_interval=true")
+    unknown, of_unknown = shown("?class=follow-up")
+    assert 0 < urgent < anyone < new
+    assert nothing is None
+    assert (interval["for_class"], of_new["for_class"]) == ("urgent", "new")
+    assert interval["low"] <= urgent <= interval["high"]
+    assert interval["estimated_wait_text"] == f"about {round(urgent / 60)} minutes"
+    assert (unknown, of_unknown["for_class"]) == (anyone, None)
+    assert codes(api.get("/v2/plans?class=Urgent!")) == {"class": "not_allowed"}
 
 
 @pytest.mark.parametrize(

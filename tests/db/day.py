@@ -102,7 +102,9 @@ from frontdesk.privacy.erasure import (
 )
 from frontdesk.privacy.model import RetentionKind
 from frontdesk.privacy.retention import RetentionTurn, retention_days
+from frontdesk.queues import count_lapsed
 from frontdesk.queues.board import read_board, read_day
+from frontdesk.queues.lapses import end_lapsed_duties
 from frontdesk.queues.model import EstimateRecords
 from frontdesk.queues.snapshot import counted
 from frontdesk.queues.upkeep import DEFAULT_AGE, prune
@@ -587,9 +589,14 @@ class Installation:
         seen = {"visit": f"v{n}", "plan_id": self.customer.plan_ids[0], "doctor": "doctor-1"}
         seen |= {"at": wire_time(self.clock())}
         events = [seen | {"id": f"{type_}-{n}", "type": type_} for type_ in types]
+        until = wire_time(self.clock() + timedelta(minutes=20))
+        paused = seen | {"provider_group_id": 1, "type": "doctor.paused", "until": until}
+        events.append(paused | {"id": f"paused-{n}"})
         answer = self.operator.post("/operator/v1/queue-events", {"events": events})
-        assert answer.json()["stored"] == 3
+        assert answer.json()["stored"] == 4
         with self.db.write() as tx:
+            end_lapsed_duties(tx, self.clock())
+            count_lapsed(tx, self.clock() - timedelta(days=1))
             prune(tx, now=self.clock(), age=DEFAULT_AGE)
             records = EstimateRecords(self.clock() - timedelta(hours=1), {})
             counted(tx, self.customer.account_id, records, self.clock())

@@ -40,12 +40,12 @@ def queue_of(api: Api) -> dict[str, Any]:
 
 def test_the_examples_are_answered_as_the_page_says(api: Api, feeder: Api) -> None:
     examples = re.findall(r"```http\n(\w+) (\S+)\n(.*?)```.*?```json\n(.*?)```", PAGE, re.DOTALL)
-    assert len(examples) == 2
+    assert len(examples) == 3
     for method, path, body, answer in examples:
         answered = feeder.request(method, path, json=json.loads(body))
         assert (answered.status_code, answered.json()) == (207, json.loads(answer))
     queue = queue_of(api)
-    assert (queue["is_active"], queue["queue_length"], queue["estimated_wait_time"]) == (True, 0, 0)
+    assert (queue["is_active"], queue["queue_length"]) == (True, 1)
 
 
 def test_every_type_and_code_has_a_row_and_the_diagram_has_the_states_of_the_code() -> None:
@@ -154,6 +154,7 @@ def test_the_error_of_an_estimate_that_was_shown_is_in_the_metrics(
     api: Api, feeder: Api, customer: Customer, clock: SetClock
 ) -> None:
     assert "frontdesk_queue_estimate_matched{" not in feeder.get("/metrics").text
+    assert 'frontdesk_queue_lapsed_duties{provider_group_id="1"} 0.0' in feeder.get("/metrics").text
     assert queue_of(api)["estimated_wait_time"] == 0
     plan = customer.plan_ids[0]
     for type_, second in (("patient.joined", 5), ("visit.started", 45)):

@@ -8,6 +8,9 @@ import importlib
 import pytest
 
 MODULES = [
+    "frontdesk.backtest.columns",
+    "frontdesk.backtest.verdict",
+    "frontdesk.cli.layout",
     "frontdesk.interface.schema",
     "frontdesk.invitations.daily_limit",
     "frontdesk.invitations.enqueue",
@@ -19,7 +22,7 @@ MODULES = [
     "frontdesk.queues.encounters",
     "frontdesk.queues.estimate.distributions",
     "frontdesk.queues.estimate.late_feed",
-    "frontdesk.queues.estimate.model",
+    "frontdesk.queues.estimate.record",
     "frontdesk.queues.estimate.waits",
     "frontdesk.queues.events",
     "frontdesk.queues.model",

@@ -15,6 +15,7 @@ from tests.factories import NOW
 from tests.queues.feed import joined
 
 DUTY = {"type": "doctor.on_duty", "doctor": "dr-9", "provider_group_id": 1}
+PAUSE = DUTY | {"type": "doctor.paused", "until": "2026-11-20T12:15:00Z"}
 
 
 def faults(sent: object, *, strict: bool = False) -> dict[str, str]:
@@ -62,6 +63,28 @@ FAULTS: list[tuple[dict[str, Any], dict[str, str]]] = [
         {"capacity": "wrong_type", "plan_ids": "wrong_type"},
     ),
     (DUTY | {"plan_ids": [1] * 1001}, {"plan_ids": "not_allowed"}),
+    ({"class": "follow-up", "priority": -100, "not_before": "2026-12-20T12:00:00Z"}, {}),
+    ({"class": "x" * 40, "priority": 100, "not_before": "2020-01-01T00:00:00Z"}, {}),
+    ({"class": None, "priority": None, "not_before": None}, {}),
+    ({"class": "x" * 41}, {"class": "not_allowed"}),
+    ({"class": "Urgent"}, {"class": "not_allowed"}),
+    ({"class": "très"}, {"class": "not_allowed"}),
+    ({"class": "a b"}, {"class": "not_allowed"}),
+    ({"class": "urgent\n"}, {"class": "not_allowed"}),
+    ({"class": ""}, {"class": "not_allowed"}),
+    ({"class": 7, "priority": "7"}, {"class": "wrong_type", "priority": "wrong_type"}),
+    ({"priority": 101}, {"priority": "not_allowed"}),
+    ({"priority": -101}, {"priority": "not_allowed"}),
+    ({"priority": True}, {"priority": "wrong_type"}),
+    ({"not_before": "2026-12-20T12:00:01Z"}, {"not_before": "not_allowed"}),
+    ({"not_before": "tomorrow"}, {"not_before": "not_a_time"}),
+    (PAUSE, {}),
+    (PAUSE | {"until": "2026-11-21T12:00:00Z"}, {}),
+    (PAUSE | {"until": "2026-11-21T12:00:01Z"}, {"until": "not_allowed"}),
+    (PAUSE | {"until": "2026-11-20T12:00:00Z"}, {"until": "not_allowed"}),
+    (PAUSE | {"until": "soon"}, {"until": "not_a_time"}),
+    (PAUSE | {"until": ..., "doctor": ...}, {"until": "required", "doctor": "required"}),
+    (PAUSE | {"at": "x"}, {"at": "not_a_time"}),  # of `until` nothing can be said
 ]
 
 
@@ -79,6 +102,10 @@ def test_every_fault_is_named(changes: dict[str, Any], found: dict[str, str]) ->
         ({"visit": "  Caf\u0065\u0301  "}, "visit", "Caf\u00e9"),
         ({"doctor": "dr-1"}, "doctor", None),  # this type does not use it
         ({"capacity": 5}, "capacity", None),
+        ({"class": "follow-up"}, "patient_class", "follow-up"),
+        ({"priority": -3}, "priority", -3),
+        ({"not_before": "2026-11-20T13:00:00+01:00"}, "not_before", NOW),
+        ({"until": "2026-11-20T13:00:00Z"}, "until", None),
     ],
 )
 def test_values_that_the_type_uses_are_kept_in_one_form(

@@ -19,7 +19,7 @@ from frontdesk.plans.model import NewPlan
 from frontdesk.queues.ingest import ingest
 from frontdesk.queues.model import EventOutcome, EventType, QueueEvent
 from frontdesk.queues.snapshot import queue_state
-from frontdesk.queues.store.events import list_history
+from frontdesk.queues.store.events import list_history, list_waiting
 from frontdesk.queues.store.pools import select_pools
 from frontdesk.queues.tables import encounters, queue_events
 from frontdesk.queues.upkeep import prune, rebuild
@@ -33,6 +33,7 @@ from tests.queues.feed import (
     LEFT,
     OFF,
     ON,
+    PAUSED,
     STARTED,
     event,
     events_for,
@@ -144,6 +145,67 @@ DEFINED: dict[str, tuple[list[Step], dict[str, Any]]] = {
     "one at a time: a visit before the next one has ended": (
         [start(1), start(50, "v-2"), visit(ENDED, 90, "v-2")], {"busy": 1}),
     "who never left does not wait for ever": ([visit(JOINED, -25 * 3600)], {"line": [0, 0]}),
+    "a patient has the class and priority of the joining": (
+        [visit(JOINED, 1, patient_class="urgent", priority=5)], {"terms": ("urgent", 5)}),
+    "a patient without them has none": ([visit(JOINED, 1)], {"terms": (None, 0)}),
+    "joining twice keeps the place and changes class and priority": (
+        [visit(JOINED, 5, patient_class="new"), visit(JOINED, 1, patient_class="urgent", priority=5)],
+        {"line": [1, 0], "joined_at": 1, "terms": ("new", 0)}),
+    "a joining during a visit changes neither": (
+        [visit(JOINED, 1, patient_class="new"), start(3), visit(JOINED, 5, patient_class="urgent")],
+        {"terms": ("new", 0)}),
+    "a booked patient is in no line before its time": (
+        [visit(JOINED, 1, not_before=101)], {"line": [0, 0], "listed": 0, "joined_at": 101}),
+    "and in the line from then on": (
+        [visit(JOINED, 1, not_before=100)], {"line": [1, 0], "listed": 1, "joined_at": 100}),
+    "a time before the joining is none": (
+        [visit(JOINED, 1, not_before=-90)], {"line": [1, 0], "joined_at": 1}),
+    "a clock that is ahead books no patient": ([visit(JOINED, 200)], {"line": [1, 0], "listed": 1}),
+    "a booking can be moved": (
+        [visit(JOINED, 1, not_before=50), visit(JOINED, 2, not_before=200)],
+        {"line": [0, 0], "joined_at": 200}),
+    "a booked patient that joins without a time is there": (
+        [visit(JOINED, 1, not_before=200), visit(JOINED, 9)], {"line": [1, 0], "joined_at": 9}),
+    "who is in the line keeps the place whatever a later booking says": (
+        [visit(JOINED, 1, not_before=5), visit(JOINED, 9, not_before=200)],
+        {"line": [1, 0], "joined_at": 5}),
+    "a booked patient that joins another plan moves": (
+        [visit(JOINED, 1, not_before=200), visit(JOINED, 9, plan=1)], {"line": [0, 1], "joined_at": 9}),
+    "a booking that is cancelled was no wait": (
+        [visit(JOINED, 1, not_before=50), visit(LEFT, 9)], {"joined_at": None, "waited": []}),
+    "who leaves after its time has waited since then": (
+        [visit(JOINED, 1, not_before=50), visit(LEFT, 60)], {"joined_at": 50, "waited": [10]}),
+    "a booked patient that is seen early has not waited": (
+        [visit(JOINED, 1, not_before=50), start(9)], {"joined_at": 9, "started_at": 9, "waited": [0]}),
+    "an end without a start before the time was no wait": (
+        [visit(JOINED, 1, not_before=50), visit(ENDED, 9)], {"joined_at": None}),
+    "a doctor that pauses is on duty and not ready": (
+        [duty(PAUSED, 40, until=160)], {"doctors": [1, 1], "paused": 60, "resumed": []}),
+    "until the expected end": ([duty(PAUSED, 40, until=90)], {"paused": 0, "resumed": [10]}),
+    "or until the doctor is on duty again": (
+        [duty(PAUSED, 40, until=160), duty(ON, 70)], {"paused": 0, "resumed": [30]}),
+    "or until the doctor starts a visit": (
+        [start(70), duty(PAUSED, 40, until=160)], {"paused": 0, "resumed": [30], "busy": 1}),
+    "also one that has ended": (
+        [start(70), visit(ENDED, 80), duty(PAUSED, 40, until=160)], {"paused": 0, "resumed": [30]}),
+    "a visit that goes on ends no pause": (
+        [start(30), duty(PAUSED, 40, until=160)], {"paused": 60, "resumed": [], "busy": 1}),
+    "nor does the visit of another doctor": (
+        [duty(PAUSED, 40, until=160), start(70, doctor="dr-2")], {"paused": 60}),
+    "a pause goes on in the next one": (
+        [duty(PAUSED, 40, until=80), duty(PAUSED, 70, until=160)], {"paused": 60, "resumed": []}),
+    "of two that begin at once the longer counts": (
+        [duty(PAUSED, 40, until=160), duty(PAUSED, 40, until=80)], {"paused": 60, "resumed": []}),
+    "a pause that was over before the next one has ended": (
+        [duty(PAUSED, 40, until=50), duty(PAUSED, 70, until=160)], {"paused": 60, "resumed": [50]}),
+    "on duty and a pause at one instant is a pause": (
+        [duty(PAUSED, 40, until=160), duty(ON, 40)], {"paused": 60}),
+    "a shift that ends in a pause has no end of a pause": (
+        [duty(PAUSED, 40, until=60), duty(OFF, 50)], {"doctors": [0, 0], "resumed": []}),
+    "a pause of the last shift is none of this one": (
+        [duty(PAUSED, 40, until=160), duty(OFF, 50), duty(ON, 60)], {"paused": 0, "resumed": []}),
+    "a pause that began hours ago may go on": (
+        [duty(PAUSED, 1 - 4 * 3600, until=160)], {"paused": 60, "resumed": []}),
 }  # fmt: skip
 
 
@@ -157,15 +219,23 @@ def test_what_is_defined_rather_than_obvious(db: Database, case: str) -> None:
             given["plan_id"] = clinic.plan_ids[given.pop("plan")]
         else:
             given["provider_group_id"] = clinic.group_id
+        for name in {"until", "not_before"} & given.keys():
+            given[name] = NOW + timedelta(seconds=given[name])
         if "plans" in given:
             given["plan_ids"] = tuple(clinic.plan_ids[n] for n in given.pop("plans"))
         feed(db, event(f"e-{number}", type_, at, **given))
+    now = NOW + timedelta(seconds=100)
     with db.read() as tx:
-        lines = list(
-            queue_state(tx, Reach.of(clinic.account_id), NOW + timedelta(seconds=100)).values()
-        )
+        lines = list(queue_state(tx, Reach.of(clinic.account_id), now).values())
+        pool = select_pools(tx, [clinic.group_id], now)[clinic.group_id]
+        listed = list_waiting(tx, now)
         row = tx.execute(encounters.select()).first()
     found = {
+        "listed": len(listed),
+        "terms": row and (row.patient_class, row.priority),
+        "waited": [wait.seconds for wait in pool.past_waits],
+        "paused": sum(doctor.paused_seconds for doctor in pool.doctors),
+        "resumed": [ago for _, ago in pool.resumed],
         "doctors": [line.doctors for line in lines],
         "line": [line.info.queue_length for line in lines],
         "waits": [line.info.estimated_wait_seconds for line in lines],
@@ -217,11 +287,19 @@ def test_pruning_forgets_what_is_over_and_changes_nothing_that_is_not(db: Databa
     clinic = make_clinic(db)
     plan = clinic.plan_ids[0]
     day = 86_400
+
+    def pause(id_: str, at: float, until: float) -> QueueEvent:
+        end = NOW + timedelta(seconds=until)
+        group = clinic.group_id
+        return event(id_, PAUSED, at, provider_group_id=group, doctor="dr-1", until=end)
+
     feed(
         db,
         event("on-1", ON, 0, provider_group_id=clinic.group_id, doctor="dr-1"),
         event("off-1", OFF, 1, provider_group_id=clinic.group_id, doctor="dr-1"),
         event("on-2", ON, 2, provider_group_id=clinic.group_id, doctor="dr-1"),
+        pause("pause-1", 3, 60),
+        pause("pause-2", 4, 60),
         event("old-1", JOINED, 0, plan_id=plan, visit="old"),
         event("old-2", STARTED, 9, plan_id=plan, visit="old", doctor="dr-1"),
         event("long-1", JOINED, 0, plan_id=plan, visit="long"),
@@ -229,10 +307,10 @@ def test_pruning_forgets_what_is_over_and_changes_nothing_that_is_not(db: Databa
     )
     with db.write() as tx:
         pruned = prune(tx, now=NOW + timedelta(days=91), age=timedelta(days=90))
-        assert (pruned["events"], pruned["encounters"]) == (3, 1)
+        assert (pruned["events"], pruned["encounters"]) == (4, 1)
         assert rebuild(tx)["mended"] == 0
         left = sorted(row.event_id for row in tx.execute(queue_events.select()))
-        assert left == ["long-1", "long-2", "off-1", "on-2"]
+        assert left == ["long-1", "long-2", "off-1", "on-2", "pause-2"]
         with pytest.raises(ValueError, match="sent again"):
             prune(tx, now=NOW, age=timedelta(days=7))
 

@@ -67,8 +67,9 @@ export class Frontdesk {
   /** The account, the client and its scopes, the environment, and what is left of the limit of requests. */
   me(): Promise<Caller> { return this.#get("/v2/me"); }
 
-  /** The account's plans in the order of `id`, or only the one with this `external_id`. */
-  plans(wanted: { external_id?: string; queue_interval?: boolean } = {}): List<Plan> {
+  /** The account's plans in the order of `id`, or only the one with this `external_id`. `class`: the waits are estimated for a
+   * patient of this class. */
+  plans(wanted: { external_id?: string; queue_interval?: boolean; class?: string } = {}): List<Plan> {
     return this.#connection.list("/v2/plans", { ...wanted, ...PAGE });
   }
 

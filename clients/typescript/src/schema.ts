@@ -521,7 +521,7 @@ export interface paths {
         };
         /**
          * List the account's plans with their queues
-         * @description Answers every plan in the order of `id`, or one page of them.
+         * @description Answers every plan in the order of `id`, or one page of them. With `class` the estimates are for patients of this class; for a plan that had none of it in the last hours, for any patient.
          */
         get: operations["listPlans"];
         put?: never;
@@ -811,7 +811,7 @@ export interface components {
             is_active: boolean;
             cache_info?: components["schemas"]["QueueCacheInfo"];
         };
-        /** @description The interval that a share of the waits of patients joining now is expected in. Its ends count. */
+        /** @description The interval that a share of the waits of patients joining now is expected in, and whom the estimate is for. The ends count. */
         PlanQueueInterval: {
             /** @description Of the waits, between the ends: 0.8. */
             share: number;
@@ -819,6 +819,10 @@ export interface components {
             low: number | null;
             /** @description Seconds; null when no doctor is on duty for the plan. */
             high: number | null;
+            /** @description The class that was asked for; null: for patients as they came in the last hours. */
+            for_class: string | null;
+            /** @description The estimate for people, such as `about 12 minutes` or `no doctor is on duty`. */
+            estimated_wait_text: string;
         };
         /** @description A plan. Only reads have `queue_info`. */
         Plan: {
@@ -2881,6 +2885,8 @@ export interface components {
         endpoint_id: number;
         /** @description `true`: each plan has a `queue_interval` beside its `queue_info`. */
         queue_interval: boolean;
+        /** @description The estimate is for a patient of this class, and each plan has a `queue_interval` that says so. */
+        newcomer_class: string;
         /** @description Only the plan with exactly this `external_id`. */
         external_id: string;
         /** @description Plans per page; without it the answer holds every plan. */
@@ -3227,6 +3233,7 @@ export type ParameterEventPageSize = components['parameters']['event_page_size']
 export type ParameterEventPageAfter = components['parameters']['event_page_after'];
 export type ParameterEndpointId = components['parameters']['endpoint_id'];
 export type ParameterQueueInterval = components['parameters']['queue_interval'];
+export type ParameterNewcomerClass = components['parameters']['newcomer_class'];
 export type ParameterExternalId = components['parameters']['external_id'];
 export type ParameterPageSize = components['parameters']['page_size'];
 export type ParameterPageAfter = components['parameters']['page_after'];
@@ -6506,6 +6513,8 @@ export interface operations {
                 "page[after]"?: components["parameters"]["page_after"];
                 /** @description `true`: each plan has a `queue_interval` beside its `queue_info`. */
                 queue_interval?: components["parameters"]["queue_interval"];
+                /** @description The estimate is for a patient of this class, and each plan has a `queue_interval` that says so. */
+                class?: components["parameters"]["newcomer_class"];
             };
             header?: {
                 /** @description The `ETag` of an earlier read, such as `"8c6c1d7f0a3b2e19"`: 304 if nothing has changed since. To write a member, `*`: 412 if it is stored already. */

@@ -23,6 +23,7 @@ from frontdesk.interface.parameters import (
     IF_MATCH,
     IF_NONE_MATCH,
     IGNORED_FIELDS,
+    NEWCOMER_CLASS,
     PAGE_AFTER,
     PAGE_SIZE,
     QUEUE_INTERVAL,
@@ -47,6 +48,13 @@ _TAG = re.compile(r'(?:W/)?"v([0-9]{1,9})(?:\.[0-9a-f]+)?"')
 FEW_PLANS = 50
 
 
+class _Shown(NamedTuple):
+    """What is shown of the plans' queues."""
+
+    with_interval: bool = False
+    patient_class: str | None = None
+
+
 class Page(NamedTuple):
     """Rendered plans that concurrent callers share: the JSON array, its ETag, and the id after
     which the next page starts.
@@ -60,7 +68,7 @@ class Page(NamedTuple):
 @GROUP.get(
     Path.PLANS,
     scope=Scope.PLANS_READ,
-    parameters=[EXTERNAL_ID, PAGE_SIZE, PAGE_AFTER, QUEUE_INTERVAL, IF_NONE_MATCH],
+    parameters=[EXTERNAL_ID, PAGE_SIZE, PAGE_AFTER, QUEUE_INTERVAL, NEWCOMER_CLASS, IF_NONE_MATCH],
     answers={
         200: Answer("The plans, by id.", types.Plans, headers=[ETAG, CACHE_CONTROL]),
         304: Answer(
@@ -72,22 +80,24 @@ class Page(NamedTuple):
 async def list_plans(app: App, request: Request) -> Response:
     """List the account's plans with their queues.
 
-    Answers every plan in the order of `id`, or one page of them.
+    Answers every plan in the order of `id`, or one page of them. With `class` the estimates are for
+    patients of this class; for a plan that had none of it in the last hours, for any patient.
     """
     query = request.parameters
     size = query.get("page[size]")
     after = query.get("page[after]", 0)
     external_id = query.get("external_id")
-    intervals = query.get("queue_interval", False)
+    patient_class = query.get("class")
+    shown = _Shown(query.get("queue_interval", patient_class is not None), patient_class)
     account_id = request.account_id
-    key = ("plans", account_id, external_id, size, after, intervals)
+    key = ("plans", account_id, external_id, size, after, shown)
     filters: Any = {"external_id": external_id, "after_id": after}
 
     def render(found: Sequence[Plan], snapshot: QueueSnapshot | None) -> Page:
         next_after = found[size - 1].id if size is not None and len(found) > size else None
         if external_id is not None and found:
-            return _render_one(found[0], snapshot, intervals=intervals)
-        return _render(found[:size], snapshot, next_after=next_after, intervals=intervals)
+            return _render_one(found[0], snapshot, shown)
+        return _render(found[:size], snapshot, shown, next_after=next_after)
 
     def read_many() -> Page:
         limit = None if size is None else size + 1
@@ -98,7 +108,7 @@ async def list_plans(app: App, request: Request) -> Response:
 
     async def read() -> Page:
         if external_id is not None and (not external_id or "\0" in external_id):
-            return _render([], None)
+            return _render([], None, shown)
         limit = FEW_PLANS + 1 if size is None else size + 1
         if limit <= FEW_PLANS + 1:
             found = await app.lookups.ask(plans.find_plans(account_id, **filters, limit=limit))
@@ -134,7 +144,7 @@ async def show_plan(app: App, request: Request) -> Response:
     async def read() -> Page:
         plan = await app.lookups.ask(plans.find_plan(account_id, plan_id))
         snapshot = await app.queue_snapshot(account_id, [plan_id])
-        return app.pages.get(key, (plan, snapshot), lambda: _render_one(plan, snapshot))
+        return app.pages.get(key, (plan, snapshot), lambda: _render_one(plan, snapshot, _Shown()))
 
     page = await app.shared_reads.get(key, read)
     return enveloped_read(app, request, page.data, page.tag)
@@ -208,19 +218,19 @@ def _matches(if_match: str, version: int) -> bool:
 def _render(
     found: Sequence[Plan],
     snapshot: QueueSnapshot | None,
+    shown: _Shown,
     *,
     next_after: int | None = None,
-    intervals: bool = False,
 ) -> Page:
     """The plans as JSON. One has no queue while there is no snapshot to read."""
-    shown = [present.plan_with_queue(plan, snapshot, with_interval=intervals) for plan in found]
-    data = orjson.dumps(shown)
+    bodies = [present.plan_with_queue(plan, snapshot, **shown._asdict()) for plan in found]
+    data = orjson.dumps(bodies)
     return Page(data, b'"%s"' % digest_of(data, after=next_after), next_after)
 
 
-def _render_one(plan: Plan, snapshot: QueueSnapshot | None, *, intervals: bool = False) -> Page:
+def _render_one(plan: Plan, snapshot: QueueSnapshot | None, shown: _Shown) -> Page:
     """One plan, found by either of its identifiers. Its tag begins with the version, which If-Match
     compares.
     """
-    data, tag, _ = _render([plan], snapshot, intervals=intervals)
+    data, tag, _ = _render([plan], snapshot, shown)
     return Page(data, b'"v%d.' % plan.version + tag[1:], None)

@@ -75,6 +75,7 @@ ACTIONS: Mapping[str, str] = {
     "people.searched": "searched for a person",
     "plan.changed": "changed a plan",
     "plan.created": "made a plan",
+    "provider_group.changed": "changed a provider group",
     "provider_group.created": "made a provider group",
     "queue.pruned": "deleted old queue events",
     "queue.rebuilt": "rebuilt the queues from their events",

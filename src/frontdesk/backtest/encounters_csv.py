@@ -1,27 +1,26 @@
-"""Reads a CSV of past encounters, one per row, and makes the events that a clinical system would
-have sent.
+"""Reads a CSV of past encounters, one per row.
 
-Columns by name, in any order (docs/wait-estimate.md): joined, started, ended, left, doctor, plan.
-Such a file has no shifts; they are derived from the visits.
+Columns by name, in any order (docs/wait-estimate.md): joined, started, ended, left, doctor, plan,
+class, priority, not_before.
 """
 
 import csv
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
-from itertools import chain, pairwise
-from math import ceil
-from operator import attrgetter
+from itertools import chain
 from typing import NamedTuple
 
 from frontdesk import codes
+from frontdesk.backtest.columns import EncounterColumns, EncounterRow
 from frontdesk.errors import Fault
-from frontdesk.queues.estimate.model import READY_SECONDS
-from frontdesk.queues.model import EventType, ReplayEvent
+from frontdesk.queues.events import MAX_PRIORITY
+from frontdesk.queues.model import PATIENT_CLASS
 from frontdesk.text import Rejected
 
-TIMES = ("joined", "started", "ended", "left")
-COLUMNS = (*TIMES, "doctor", "plan")
+TIMES = ("joined", "started", "ended", "left", "not_before")
+COLUMNS = (*TIMES, "doctor", "plan", "class", "priority")
 NEEDED = ("joined", "started", "doctor")  # required columns
 IN_ORDER = (("joined", "started"), ("joined", "left"), ("started", "ended"), ("joined", "ended"))
 # In real files the systems of the line and of the visits have different clocks and roundings: a
@@ -29,27 +28,13 @@ IN_ORDER = (("joined", "started"), ("joined", "left"), ("started", "ended"), ("j
 CLOCKS_DIFFER_SECONDS = 5.0
 HOUR = timedelta(hours=1)
 OUT_OF_ORDER = timedelta(minutes=1)  # rows of one minute may be in any order
+FUTURE_SECONDS = 86400.0  # a time that is later than now by more is a mistake
+LONGEST_SECONDS = 86400.0  # a visit that seems to last longer has lost its end
+FAULTS_KEPT = 100
+PROGRESS_EVERY = 1000  # rows
+HEADER_WITHIN = 5  # lines: exports begin with a title or a date
 
-SHIFT_GAP_SECONDS = 3600.0  # a doctor without a visit for so long was off duty
-# A doctor with room takes a waiting patient. So after each start with a wait all places are taken,
-# except for late ends of visits (one more) and doctors that have just come (fewer): the number of
-# visits that two thirds of these starts reach is the capacity.
-MOST_SHARE = 2 / 3
-ENOUGH_STARTS = 10
-# Without waits: the number at this share of the starts. Some visits overlap because an end was
-# forgotten.
-USUAL_SHARE = 0.05
-
-
-class EncounterRow(NamedTuple):
-    """Seconds since 1970; None: there is no such time in the row."""
-
-    joined: float | None
-    started: float | None
-    ended: float | None
-    left: float | None
-    doctor: str
-    plan: str
+_PRIORITY = re.compile(r"-?[0-9]{1,3}")
 
 
 class RowFault(NamedTuple):
@@ -59,115 +44,188 @@ class RowFault(NamedTuple):
     fault: Fault
 
 
-class EncountersCsv(NamedTuple):
-    """`set_back`: the lines at which times without an offset go back by up to an hour, in a file
-    that is in order otherwise.
+class EncountersCsv:
+    """The rows that can be used, and what was found at others.
+
+    `faults`: the first FAULTS_KEPT of `fault_count`, in `faulty_rows` rows. `late_ends`: the lines
+    of visits that seem to last longer than a day; they count as without an end. `set_back`: the
+    lines at which times without an offset go back by up to an hour, in a file that is in order
+    otherwise.
     """
 
-    rows: list[EncounterRow]
-    faults: list[RowFault]
-    faulty_rows: int
-    set_back: tuple[int, ...] = ()
+    def __init__(self) -> None:
+        self.rows = EncounterColumns()
+        self.faults: list[RowFault] = []
+        self.fault_count = 0
+        self.faulty_rows = 0
+        self.late_ends = array("i")
+        self.set_back: Sequence[int] = ()
+
+    def note_faults(self, line: int, faults: Sequence[Fault]) -> None:
+        self.faulty_rows += 1
+        self.fault_count += len(faults)
+        room = FAULTS_KEPT - len(self.faults)
+        self.faults += [RowFault(line, fault) for fault in faults[:room]]
 
 
-class EncounterEvents(NamedTuple):
-    """The events, and the names of the plans by the ids that the events have.
-
-    `without_end`: the rows left out because they have no end of the wait; their patients would stay
-    in the line for a day.
+class CellRules(NamedTuple):
+    """How times are read. `zone`: of those without an offset, None: UTC; `now`: in seconds since
+    1970.
     """
 
-    events: list[ReplayEvent]
-    plans: dict[int, str]
-    without_end: int = 0
+    zone: tzinfo | None
+    now: float
 
 
-def read_encounters(lines: Iterable[str], zone: tzinfo | None = None) -> EncountersCsv:
-    """The rows that can be used, and ALL faults of the others. Columns that have other names are
-    ignored.
-
-    `zone`: of times without an offset; None: they are UTC.
+def read_encounters(
+    lines: Iterable[str], rules: CellRules, progress: Callable[[], None] = lambda: None
+) -> EncountersCsv:
+    """The rows that can be used, and the faults of the others. Columns that have other names are
+    ignored. `progress` is called every PROGRESS_EVERY rows.
     """
+    found = EncountersCsv()
     text = iter(lines)
-    rows: list[EncounterRow] = []
-    faults: list[RowFault] = []
-    local: list[tuple[int, datetime]] = []
-    faulty = 0
-    reader = csv.DictReader(text)
+    line = 0
     try:
         first = next(text, "")
         # Spreadsheets of some countries write semicolons, databases tabs.
-        reader = csv.DictReader(chain([first], text), delimiter=max(",;\t", key=first.count))
-        reader.fieldnames = [(name or "").strip().lower() for name in reader.fieldnames or ()]
-        rule = "is not among the columns of the first line"
-        missing = [name for name in NEEDED if name not in reader.fieldnames]
-        faults += [RowFault(1, Fault(name, codes.faults.REQUIRED, rule)) for name in missing]
-        if faults:
-            return EncountersCsv([], faults, 0)
-        for values in reader:
-            cells = {name: (values.get(name) or "").strip() for name in COLUMNS}
-            row, found = _row(cells, zone)
-            if found:
-                faulty += 1
-                faults += [RowFault(reader.line_num, fault) for fault in found]
-            else:
-                rows.append(row)
-                at = datetime.fromisoformat(cells["joined"] or cells["started"])
-                if zone is None and at.tzinfo is None:
-                    local.append((reader.line_num, at))
+        reader = csv.reader(chain([first], text), delimiter=max(",;\t", key=first.count))
+        header = _names(next(reader, []))
+        line = reader.line_num
+        if missing := [name for name in NEEDED if name not in header]:
+            found.faults = _missing_columns(missing, reader)
+            found.fault_count = len(found.faults)
+            return found
+        watch = _ClockWatch()
+        for number, cells in enumerate(reader):
+            line = reader.line_num
+            if cells:
+                values = dict.fromkeys(COLUMNS, "")
+                values |= {name: cell.strip() for name, cell in zip(header, cells, strict=False)}
+                _read_row(found, line, values, rules)
+                watch.note(line, values, rules)
+            if number % PROGRESS_EVERY == 0:
+                progress()
+        found.set_back = watch.lines()
     except (csv.Error, UnicodeDecodeError):
-        line = reader.line_num + 1
-        faults.append(
-            RowFault(
-                line,
-                Fault("file", codes.operators.UNREADABLE, "is not CSV in UTF-8 from this line on"),
-            )
-        )
-        faulty += 1
-    return EncountersCsv(rows, faults, faulty, _set_back(local))
+        rule = "is not CSV in UTF-8, at this line or up to a hundred lines later"
+        found.note_faults(line + 1, [Fault("file", codes.operators.UNREADABLE, rule)])
+    return found
 
 
-def _set_back(times: Sequence[tuple[int, datetime]]) -> tuple[int, ...]:
-    """The lines at which a clock was set back; none where the file is in no order of time. `times`:
-    those without an offset.
-    """
-    steps = [
-        (line, last - at) for (_, last), (line, at) in pairwise(times) if last - at > OUT_OF_ORDER
-    ]
-    return (
-        tuple(line for line, _ in steps)
-        if all(HOUR / 2 < step <= HOUR for _, step in steps)
-        else ()
-    )
+def _names(header: Iterable[str]) -> list[str]:
+    return [name.strip().lower() for name in header]
 
 
-def _row(values: Mapping[str, str], zone: tzinfo | None) -> tuple[EncounterRow, list[Fault]]:
+def _missing_columns(missing: Sequence[str], following: Iterator[list[str]]) -> list[RowFault]:
+    rule = "is not among the columns of the first line"
+    for line, cells in zip(range(2, HEADER_WITHIN + 1), following, strict=False):
+        if set(NEEDED) <= set(_names(cells)):
+            rule += f"; line {line} names it: remove the lines above"
+            break
+    return [RowFault(1, Fault(name, codes.faults.REQUIRED, rule)) for name in missing]
+
+
+def _read_row(found: EncountersCsv, line: int, values: Mapping[str, str], rules: CellRules) -> None:
+    row, faults = _row(values, rules)
+    if faults:
+        found.note_faults(line, faults)
+        return
+    if (
+        row.started is not None
+        and row.ended is not None
+        and row.ended - row.started > LONGEST_SECONDS
+    ):
+        found.late_ends.append(line)
+        row = row._replace(ended=None)
+    found.rows.append(row, line)
+
+
+class _ClockWatch:
+    """Looks for a clock that was set back, among times without an offset and without a zone."""
+
+    def __init__(self) -> None:
+        self._last: datetime | None = None
+        self._lines: list[int] = []
+        self._in_order = True
+
+    def note(self, line: int, values: Mapping[str, str], rules: CellRules) -> None:
+        if rules.zone is not None or not self._in_order:
+            return
+        try:
+            at = datetime.fromisoformat(values["joined"] or values["started"])
+        except ValueError:
+            return
+        if at.tzinfo is not None:
+            return
+        step = timedelta() if self._last is None else self._last - at
+        if HOUR / 2 < step <= HOUR:
+            self._lines.append(line)
+        elif step > OUT_OF_ORDER:
+            self._in_order = False
+        self._last = at
+
+    def lines(self) -> Sequence[int]:
+        """None where the file is in no order of time."""
+        return self._lines if self._in_order else ()
+
+
+def _row(values: Mapping[str, str], rules: CellRules) -> tuple[EncounterRow, list[Fault]]:
     times: dict[str, float | None] = {}
     faults = []
     for name in TIMES:
         try:
-            times[name] = _seconds(values[name], zone) if values[name] else None
+            times[name] = _seconds(values[name], rules) if values[name] else None
         except Rejected as rejected:
             times[name] = None
             faults.append(Fault(name, rejected.code, rejected.message))
-    row = _with_one_clock(EncounterRow(**times, doctor=values["doctor"], plan=values["plan"]))
-    return row, faults or list(_contradictions(row))
+    faults += _faults_of_words(values)
+    if faults:
+        return EncounterRow(None, None, None, None), faults
+    row = EncounterRow(
+        joined=times["joined"],
+        started=times["started"],
+        ended=times["ended"],
+        left=times["left"],
+        doctor=values["doctor"],
+        plan=values["plan"],
+        patient_class=values["class"] or None,
+        priority=int(values["priority"]) if values["priority"] else None,
+    )
+    row = _with_one_clock(row)
+    return _in_line(row, times["not_before"]), list(_contradictions(row))
 
 
-def _seconds(text: str, zone: tzinfo | None) -> float:
+def _faults_of_words(values: Mapping[str, str]) -> Iterator[Fault]:
+    patient_class = values["class"]
+    if patient_class and not PATIENT_CLASS.fullmatch(patient_class):
+        rule = "must be 1 to 40 lower-case letters, digits or hyphens"
+        yield Fault("class", codes.faults.NOT_ALLOWED, rule)
+    priority = values["priority"]
+    if priority and not (_PRIORITY.fullmatch(priority) and abs(int(priority)) <= MAX_PRIORITY):
+        rule = f"must be a whole number from -{MAX_PRIORITY} to {MAX_PRIORITY}"
+        yield Fault("priority", codes.faults.NOT_ALLOWED, rule)
+
+
+def _seconds(text: str, rules: CellRules) -> float:
     try:
         at = datetime.fromisoformat(text)
         if at.tzinfo is None:
-            at = _local(at, zone or UTC)
-        return at.astimezone(UTC).timestamp()
+            at = _local(at, rules.zone or UTC)
+        seconds = at.astimezone(UTC).timestamp()
     except (ValueError, OverflowError):
         raise Rejected(
             codes.operators.NOT_A_TIME, "is not a time such as 2026-11-20T09:15:00Z"
         ) from None
+    if seconds > rules.now + FUTURE_SECONDS:
+        raise Rejected(codes.queue_events.IN_THE_FUTURE, "is more than a day in the future")
+    return seconds
 
 
 def _local(at: datetime, zone: tzinfo) -> datetime:
     first = at.replace(tzinfo=zone)
+    if zone is UTC:
+        return first
     second = at.replace(tzinfo=zone, fold=1)
     before = first.utcoffset()
     after = second.utcoffset()
@@ -194,7 +252,19 @@ def _with_one_clock(row: EncounterRow) -> EncounterRow:
         joined = row.started
     if ended is not None and 0 < row.started - ended <= CLOCKS_DIFFER_SECONDS:
         ended = row.started
+    if joined == row.joined and ended == row.ended:
+        return row
     return row._replace(joined=joined, ended=ended)
+
+
+def _in_line(row: EncounterRow, not_before: float | None) -> EncounterRow:
+    """A booked patient enters the line at the booked time; one that is seen or leaves earlier has
+    not waited.
+    """
+    if row.joined is None or not_before is None or not_before <= row.joined:
+        return row
+    until = [at for at in (row.started, row.left) if at is not None]
+    return row._replace(joined=min(not_before, *until))
 
 
 def _contradictions(row: EncounterRow) -> Iterator[Fault]:
@@ -211,108 +281,3 @@ def _contradictions(row: EncounterRow) -> Iterator[Fault]:
         second = getattr(row, later)
         if first is not None and second is not None and second < first:
             yield Fault(later, codes.operators.TOO_EARLY, f"is before {earlier}")
-
-
-def encounter_events(rows: Sequence[EncounterRow]) -> EncounterEvents:
-    """The events of the encounters, and of the shifts that follow from them."""
-    ids: dict[str, int] = {}
-    for row in rows:
-        ids.setdefault(row.plan, len(ids) + 1)
-    events = shifts_of(
-        SeenVisit(row.doctor, ids[row.plan], row.started, row.ended or row.started, row.joined)
-        for row in rows
-        if row.started is not None
-    )
-    known = [row for row in rows if row.started is not None or row.left is not None]
-    for number, row in enumerate(known):
-        events += _events_of(row, str(number), ids[row.plan])
-    return EncounterEvents(events, {id_: name for name, id_ in ids.items()}, len(rows) - len(known))
-
-
-def _events_of(row: EncounterRow, visit: str, plan_id: int) -> Iterator[ReplayEvent]:
-    events_of_row = (
-        (EventType.PATIENT_JOINED, row.joined),
-        (EventType.VISIT_STARTED, row.started),
-        (EventType.VISIT_ENDED, row.ended),
-        (EventType.PATIENT_LEFT, row.left),
-    )
-    for type_, at in events_of_row:
-        if at is not None:
-            yield ReplayEvent(at, type_, plan_id, visit, row.doctor, known_at=at)
-
-
-class SeenVisit(NamedTuple):
-    """A visit of the doctor's. `joined` None: the patient was not waiting. Times in seconds since
-    1970.
-    """
-
-    doctor: str
-    plan_id: int
-    started: float
-    ended: float
-    joined: float | None
-
-
-def shifts_of(visits: Iterable[SeenVisit]) -> list[ReplayEvent]:
-    """The shifts of each doctor, with the plans of the doctor's visits and the capacity."""
-    by_doctor: defaultdict[str, list[SeenVisit]] = defaultdict(list)
-    for visit in sorted(visits, key=attrgetter("started", "ended")):
-        by_doctor[visit.doctor].append(visit)
-    starts = {doctor: _starts(own) for doctor, own in by_doctor.items()}
-    everyone = [in_hand for own in starts.values() for in_hand, after_wait in own if after_wait]
-    events: list[ReplayEvent] = []
-    for doctor, own in by_doctor.items():
-        events += _shifts(doctor, own, _places(starts[doctor], everyone))
-    return events
-
-
-def _shifts(doctor: str, visits: Sequence[SeenVisit], places: int) -> Iterator[ReplayEvent]:
-    plan_ids = frozenset(visit.plan_id for visit in visits)
-    start = visits[0].started
-    until = visits[0].ended
-    shifts = []
-    for visit in visits:
-        if visit.started - until > SHIFT_GAP_SECONDS:
-            shifts.append((start, until))
-            start = visit.started
-            until = visit.ended
-        until = max(until, visit.ended)
-    for on, off in [*shifts, (start, until)]:
-        if off == on:
-            continue  # at one instant `on` counts after `off`: the doctor would stay on duty
-        yield ReplayEvent(
-            on,
-            EventType.DOCTOR_ON_DUTY,
-            doctor=doctor,
-            plan_ids=plan_ids,
-            capacity=places,
-            known_at=on,
-        )
-        yield ReplayEvent(off, EventType.DOCTOR_OFF_DUTY, doctor=doctor, known_at=off)
-
-
-def _starts(visits: Sequence[SeenVisit]) -> list[tuple[int, bool]]:
-    """By start: the number of visits that the doctor then has, by their reported ends; and whether
-    the patient had waited.
-    """
-    found = []
-    ends = list[float]()
-    for visit in visits:
-        ends = [end for end in ends if end > visit.started]
-        ends.append(visit.ended)
-        waited = visit.joined is not None and visit.started - visit.joined > READY_SECONDS
-        found.append((len(ends), waited))
-    return found
-
-
-def _places(own: Sequence[tuple[int, bool]], everyone: Sequence[int]) -> int:
-    """How many visits at a time. `everyone`: the numbers after starts with a wait, of all doctors."""
-    for numbers in ([in_hand for in_hand, after_wait in own if after_wait], everyone):
-        if len(numbers) >= ENOUGH_STARTS:
-            return _reached(numbers, MOST_SHARE)
-    return _reached([in_hand for in_hand, _ in own], USUAL_SHARE)
-
-
-def _reached(numbers: Sequence[int], share: float) -> int:
-    """The largest number that this share of the numbers reaches."""
-    return sorted(numbers, reverse=True)[max(0, ceil(share * len(numbers)) - 1)]

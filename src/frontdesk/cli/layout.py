@@ -88,8 +88,14 @@ def _cell(value: Any, column: str = "") -> Text:
 
 
 def minutes_text(seconds: float) -> str:
-    minutes, rest = divmod(round(abs(seconds)), 60)
-    return f"{'-' if seconds < 0 else ''}{minutes}:{rest:02d} min"
+    """Minutes and seconds for people.
+
+    >>> minutes_text(-65.2), minutes_text(-0.4)
+    ('-1:05 min', '0:00 min')
+    """
+    whole = round(seconds)
+    minutes, rest = divmod(abs(whole), 60)
+    return f"{'-' if whole < 0 else ''}{minutes}:{rest:02d} min"
 
 
 def heading(text: str) -> Text:

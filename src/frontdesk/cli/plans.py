@@ -23,8 +23,13 @@ from frontdesk.clock import system_clock
 from frontdesk.db import Tx
 from frontdesk.errors import Invalid
 from frontdesk.interface import present
-from frontdesk.plans.changes import change_plan, create_plan, create_provider_group
-from frontdesk.plans.model import NewPlan, Plan
+from frontdesk.plans.changes import (
+    change_plan,
+    change_provider_group,
+    create_plan,
+    create_provider_group,
+)
+from frontdesk.plans.model import DUTY_HOURS, MOST_DUTY_HOURS, NewPlan, Plan, ProviderGroup
 from frontdesk.queues import list_on_duty
 from frontdesk.queues.ingest import set_duty
 from frontdesk.queues.snapshot import queue_state
@@ -34,6 +39,14 @@ ProviderGroupId = Annotated[
     int, id_option("--provider-group", "Id of the provider group (see `provider-group list`).")
 ]
 PlanArgument = Annotated[int, id_argument("PLAN_ID", "Id of the plan.")]
+DutyHours = Annotated[
+    int,
+    option(
+        "A duty without an event of its doctor ends by itself after so many hours.",
+        min=1,
+        max=MOST_DUTY_HOURS,
+    ),
+]
 DoctorReference = Annotated[
     str, option("Reference of the doctor, such as a staff number.", metavar="REF")
 ]
@@ -127,23 +140,43 @@ def create_group(
     external_id: Annotated[
         str | None, option("Its identifier outside the service; unique.")
     ] = None,
+    duty_hours: DutyHours = DUTY_HOURS,
 ) -> Output:
     """Create a provider group and print it with its id."""
     identifier = read_text("external_id", external_id) if external_id else None
     called = read_text("name", name)
-    group = create_provider_group(context.tx, name=called, external_id=identifier, now=context.now)
+    group = create_provider_group(
+        context.tx, name=called, external_id=identifier, now=context.now, duty_hours=duty_hours
+    )
     context.record("provider_group.created", subject_id=group.id)
-    return describe(present.provider_group(group))
+    return describe(_group_item(group))
+
+
+@provider_group.change("set", "1 --duty-hours 24")
+def set_group(
+    context: CommandContext,
+    group_id: Annotated[int, id_argument("GROUP_ID", "Id of the provider group.")],
+    duty_hours: DutyHours,
+) -> Output:
+    """Change a provider group."""
+    group, changed = change_provider_group(context.tx, group_id, duty_hours=duty_hours)
+    if changed:
+        context.record("provider_group.changed", subject_id=group_id, fields=changed)
+    return describe(_group_item(group))
+
+
+def _group_item(group: ProviderGroup) -> dict[str, Any]:
+    return {**present.provider_group(group), "duty_hours": group.duty_hours}
 
 
 @provider_group.query("list", "")
 def list_groups(tx: Tx) -> Output:
     """List all provider groups."""
-    items = [present.provider_group(group) for group in plans.list_provider_groups(tx)]
+    items = [_group_item(group) for group in plans.list_provider_groups(tx)]
     nothing = (
         "There is no provider group yet. Make one: frontdesk provider-group create --name NAME"
     )
-    return listing(items, "id name external_id created_at", nothing=nothing)
+    return listing(items, "id name external_id duty_hours created_at", nothing=nothing)
 
 
 @duty.change("on", "--provider-group 1 --doctor dr-17")

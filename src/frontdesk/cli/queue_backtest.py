@@ -3,15 +3,37 @@ nothing.
 """
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
-from typing import Annotated, Any, NamedTuple
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Annotated, Any, BinaryIO, NamedTuple
 from zoneinfo import ZoneInfo
 
 from rich.progress import MofNCompleteColumn
 
-from frontdesk.backtest import judge
-from frontdesk.backtest.encounters_csv import EncounterEvents, encounter_events, read_encounters
+from frontdesk import codes
+from frontdesk.backtest.encounters_csv import CellRules, EncountersCsv, read_encounters
+from frontdesk.backtest.figures import (
+    POSITIONS,
+    BacktestFigures,
+    JudgedWaits,
+    by_class,
+    by_hour,
+    by_plan,
+    by_position,
+    figures_of,
+)
+from frontdesk.backtest.file_events import FileEvents
+from frontdesk.backtest.judge import BacktestResult, judge_past, run_backtest
+from frontdesk.backtest.verdict import Verdict, verdict_of
+from frontdesk.backtest.warnings import (
+    BacktestWarning,
+    warning_of_rows_apart,
+    warnings_of,
+    warnings_of_file,
+)
+from frontdesk.backtest.window import DEFAULT_DAYS, judged_days, rows_apart
 from frontdesk.cli.command_group import migrated_database
 from frontdesk.cli.layout import Item, Part, heading, picked, progress, table
 from frontdesk.cli.options import option
@@ -24,32 +46,62 @@ from frontdesk.queues.model import INTERVAL_SHARE, EstimateAccuracy
 from frontdesk.queues.store.events import list_history
 from frontdesk.reach import EVERY
 
-# The events of a day before the judged ones tell the past that an estimate starts from.
-PAST = timedelta(days=1)
+# The events of a week before the judged days tell the past that an estimate starts from: on a Monday
+# that of the last working day.
+PAST = timedelta(days=7)
 FAULTS_SHOWN = 20
 ERRORS = "mean_error_seconds bias_seconds wrong_zero_share"
 COLUMNS = f"matched mean_wait_seconds {ERRORS} coverage_share best_rival below_best_rival_share"
+# The words of the tables, in the order of the columns; docs/wait-estimate.md repeats them.
+LEGEND = {
+    "mean error": "how far the estimate was from the wait, on average",
+    "bias": "above 0: patients waited less than they were told; below 0: longer",
+    "wrong zero": "of those told 0, the share that waited over 30 s",
+    "matched": "patients with an estimate and a wait to compare",
+    "coverage": "the share of waits inside the interval that was told",
+    "below, above": "the share of waits shorter, longer than the interval",
+    "best rival": "the rule of another product with the least error",
+    "below best rival": "by how much our error is less than that rule's; below 0: it is more",
+    "ready": "a doctor was ready: the estimate was 0, without an interval",
+    "position": "the place in the line on joining; 1: nobody was ahead",
+    "AHT x position": "average visit x position / doctors; `idle seen`: 0 if a doctor is free",
+    "last wait": "the wait of the patient that was seen last",
+}
 
 
 class _Past(NamedTuple):
-    """The replayed past: the events, the names of their plans, and the time from which patients
-    count, in seconds since 1970.
+    """What is asked for, and what was found in it.
+
+    `first`, `last`: begin and end of what is judged, in seconds since 1970. `counts`: of the file,
+    by the names that --json has.
     """
 
-    encounters: EncounterEvents
-    since: float
-    left_out: int = 0
-    warnings: Sequence[judge.BacktestWarning] = ()
+    days: int
+    first: float
+    last: float
+    result: BacktestResult
+    plans: Mapping[int, str]
+    is_stored: bool
+    counts: Mapping[str, int | None]
+    warnings: tuple[BacktestWarning, ...] = ()
 
 
 def backtest(
-    days: Annotated[int, option("How many days to judge, the latest.", min=1, max=366)] = 30,
+    days: Annotated[
+        int | None,
+        option(
+            f"How many days to judge, the latest. Default: {DEFAULT_DAYS}.",
+            min=1,
+            max=366,
+            show_default=False,
+        ),
+    ] = None,
     csv_file: Annotated[
         str | None,
         option(
             (
                 "Encounters to replay instead of the stored events; - is stdin. Columns: joined, "
-                "started, ended, left, doctor, plan."
+                "started, ended, left, doctor, plan, class, priority, not_before."
             ),
             "--csv",
             metavar="FILE",
@@ -59,7 +111,10 @@ def backtest(
     time_zone: Annotated[
         str | None,
         option(
-            "Of the CSV's times without an offset, such as America/New_York. Default: UTC.",
+            (
+                "Of the hours that are shown, and of the CSV's times without an offset, such as "
+                "America/New_York. Default: UTC."
+            ),
             metavar="ZONE",
         ),
     ] = None,
@@ -75,51 +130,10 @@ def backtest(
     config = settings()
     zone = None if time_zone is None else _zone(time_zone)
     if csv_file is None:
-        past = _stored(config, days)
+        past = _stored(config, days or DEFAULT_DAYS)
     else:
-        past = _from_csv(csv_file, days, zone, skip_bad_rows)
-    found = _judged(past)
-    warnings = [*past.warnings, *judge.warnings_of(past.encounters.events, found)]
-    counts = {
-        "days": days,
-        "judged": len(found.judged),
-        "left_unseen": found.left,
-        "nobody_on_duty": found.unattended,
-        "bad_rows": past.left_out,
-        "rows_without_end": past.encounters.without_end,
-    }
-    value: dict[str, Any] = counts | {"warnings": [warning._asdict() for warning in warnings]}
-    sentences = _sentences(warnings)
-    if not found.judged:
-        none = f"No patient that joined in the last {days} days and was seen can be judged."
-        return Output(value, [*sentences, none])
-    figures = _figures(found.judged, past.encounters.plans, with_ids=csv_file is None)
-    sentences.append(
-        "{judged:,} patients judged; {left_unseen:,} left unseen, for {nobody_on_duty:,} nobody was on duty, "
-        "{rows_without_end:,} rows without an end of the wait left out.".format_map(counts)
-    )
-    return Output(value | figures, [*sentences, *_tables(figures)])
-
-
-def _judged(past: _Past) -> judge.BacktestResult:
-    with progress(MofNCompleteColumn()) as bar:
-        task = bar.add_task("judging", total=None)
-
-        def show(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
-
-        return judge.run_backtest(past.encounters.events, since=past.since, progress=show)
-
-
-def _stored(config: Config, days: int) -> _Past:
-    since = system_clock() - timedelta(days=days)
-
-    def read(tx: Tx) -> EncounterEvents:
-        names = {plan.id: plan.name for plan in list_plans(tx, EVERY)}
-        return EncounterEvents(list(list_history(tx, since - PAST)), names)
-
-    with migrated_database(config) as db:
-        return _Past(db.ask(read), since.timestamp())
+        past = _of_file(_read(csv_file, zone, skip_bad_rows), days)
+    return _report(past, zone or ZoneInfo("UTC"))
 
 
 def _zone(name: str) -> ZoneInfo:
@@ -135,56 +149,205 @@ def _zone(name: str) -> ZoneInfo:
     return found
 
 
-def _from_csv(path: str, days: int, zone: ZoneInfo | None, skip_bad_rows: bool) -> _Past:
+def _stored(config: Config, days: int) -> _Past:
+    until = system_clock()
+    since = until - timedelta(days=days)
+
+    def read(tx: Tx) -> tuple[list[Any], dict[int, str]]:
+        names = {plan.id: plan.name for plan in list_plans(tx, EVERY)}
+        return list(list_history(tx, since - PAST)), names
+
+    with migrated_database(config) as db:
+        events, names = db.ask(read)
+    with _bar("judging") as show:
+        result = run_backtest(events, since=since.timestamp(), progress=show)
+    counts = {"file_patients": None, "bad_rows": 0, "rows_without_end": 0}
+    return _Past(
+        days,
+        since.timestamp(),
+        until.timestamp(),
+        result,
+        names,
+        is_stored=True,
+        counts={"patients": result.joined} | counts,
+    )
+
+
+def _read(path: str, zone: ZoneInfo | None, skip_bad_rows: bool) -> EncountersCsv:
+    rules = CellRules(zone, system_clock().timestamp())
     with opened_file(path, "rb", "The file can't be read: {}.") as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
-        found = read_encounters(text, zone)
+        with _bar("reading") as show:
+            found = read_encounters(text, rules, progress=_of_bytes(stream, show))
         text.detach()  # `opened_file` closes the stream
-    warnings = list(judge.warnings_of_file(found))
-    if found.faults and not (skip_bad_rows and found.rows):
-        lines = [
-            f"line {line}: {fault.field} {fault.message}"
-            for line, fault in found.faults[:FAULTS_SHOWN]
-        ]
-        if len(found.faults) > FAULTS_SHOWN:
-            lines.append(f"and {len(found.faults) - FAULTS_SHOWN} more")
-        remedy = "Correct the rows, or leave them out with --skip-bad-rows."
-        fail("\n".join(["The file has faults.", *lines, *_sentences(warnings), remedy]))
-    encounters = encounter_events(found.rows)
-    until = max((event.at for event in encounters.events), default=0.0)
-    since = until - timedelta(days=days).total_seconds()
-    return _Past(encounters, since, found.faulty_rows, warnings)
+    if found.faults and not (skip_bad_rows and len(found.rows)):
+        fail("\n".join(_refusal(found)))
+    return found
 
 
-def _sentences(warnings: Iterable[judge.BacktestWarning]) -> list[str]:
+def _refusal(found: EncountersCsv) -> Iterator[str]:
+    yield "The file has faults."
+    for line, fault in found.faults[:FAULTS_SHOWN]:
+        yield f"line {line}: {fault.field} {fault.message}"
+    if found.fault_count > FAULTS_SHOWN:
+        yield f"and {found.fault_count - FAULTS_SHOWN:,} more"
+    yield from _sentences(warnings_of_file(found))
+    yield _remedy(found)
+
+
+def _remedy(found: EncountersCsv) -> str:
+    first = found.faults[0].fault
+    if not found.faulty_rows:
+        return "Name these columns in the first line of the file."
+    if first.code == codes.operators.UNREADABLE:
+        return "Save the file as CSV in UTF-8; spreadsheets call it CSV UTF-8."
+    if first.code == codes.operators.NOT_A_TIME and len(found.rows) < found.faulty_rows:
+        return (
+            "Most rows have times of another form. In a spreadsheet, give these columns the format "
+            "yyyy-mm-dd hh:mm:ss and save the file again."
+        )
+    return "Correct the rows, or leave them out with --skip-bad-rows."
+
+
+def _of_bytes(stream: BinaryIO, show: Callable[[int, int], None]) -> Callable[[], None]:
+    """Shows how much of a file is read; of a pipe the size is unknown."""
+    if not stream.seekable():
+        return lambda: None
+    begin = stream.tell()
+    size = stream.seek(0, os.SEEK_END)
+    stream.seek(begin)
+    return lambda: show(stream.tell(), size)
+
+
+def _of_file(found: EncountersCsv, days_given: int | None) -> _Past:
+    rows = found.rows
+    days = days_given or DEFAULT_DAYS
+    window = judged_days(rows, days)
+    warnings = list(warnings_of_file(found))
+    apart = None if days_given else rows_apart(rows, window)
+    if apart is not None:
+        warnings.insert(0, warning_of_rows_apart(apart))
+    events = FileEvents(rows, window.since - PAST.total_seconds())
+    with _bar("judging") as show:
+        result = judge_past(events, since=window.since, progress=show)
+    return _Past(
+        days,
+        window.first,
+        window.last,
+        result,
+        dict(enumerate(rows.plans.in_order(), start=1)),
+        is_stored=False,
+        counts={
+            "patients": window.patients,
+            "file_patients": window.all_patients,
+            "bad_rows": found.faulty_rows,
+            "rows_without_end": len(rows) - window.all_patients,
+        },
+        warnings=tuple(warnings),
+    )
+
+
+@contextmanager
+def _bar(doing: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar of what is being done; to be called with what is done, and the total."""
+    with progress(MofNCompleteColumn()) as bar:
+        task = bar.add_task(doing, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _report(past: _Past, zone: ZoneInfo) -> Output:
+    result = past.result
+    warnings = [*past.warnings, *warnings_of(result)]
+    value: dict[str, Any] = {
+        "days": past.days,
+        "from": _local_time(past.first, zone),
+        "until": _local_time(past.last, zone),
+        "time_zone": zone.key,
+        **past.counts,
+        "judged": len(result.judged),
+        "left_unseen": result.left,
+        "nobody_on_duty": result.unattended,
+        "warnings": [warning._asdict() for warning in warnings],
+    }
+    parts: list[Part] = [*_sentences(warnings)]
+    if not result.judged:
+        none = f"No patient that joined in the last {past.days} days and was seen can be judged."
+        value["verdict"] = Verdict("too_early", none)._asdict()
+        return Output(value, [*parts, *_days_sentences(value), none])
+    verdict, figures = _judgement(past, zone)
+    value["verdict"] = verdict._asdict()
+    doubt = ["Before you rely on this, settle the warnings above."] if warnings else []
+    parts += [verdict.message, *doubt, *_days_sentences(value)]
+    return Output(value | figures, [*parts, *_tables(figures, zone.key)])
+
+
+def _days_sentences(value: Mapping[str, Any]) -> Iterator[str]:
+    """Which days are judged, how many patients came on them, and what became of these."""
+    begin, end = (value[name][:16].replace("T", " ") for name in ("from", "until"))
+    days = "day" if value["days"] == 1 else f"{value['days']} days"
+    all_of_file = value["file_patients"]
+    patients = f"{value['patients']:,}"
+    whose = "patients" if all_of_file is None else f"of the file's {all_of_file:,} patients"
+    yield (
+        f"Judged: the last {days}. {patients} {whose} came from {begin} to {end} "
+        f"({value['time_zone']})."
+    )
+    if value["days"] == DEFAULT_DAYS and all_of_file and value["patients"] < all_of_file / 10:
+        yield "Judge more of the file with --days."
+    counts = (
+        ("left_unseen", "left unseen"),
+        ("nobody_on_duty", "came while nobody was on duty"),
+        ("rows_without_end", "rows without an end of the wait left out"),
+        ("bad_rows", "rows with faults left out"),
+    )
+    more = [f"{value[name]:,} {words}" for name, words in counts if value[name]]
+    yield "; ".join([f"{value['judged']:,} patients judged", *more]) + "."
+
+
+def _local_time(seconds: float, zone: tzinfo) -> str:
+    return datetime.fromtimestamp(seconds, UTC).astimezone(zone).isoformat(timespec="seconds")
+
+
+def _sentences(warnings: Iterable[BacktestWarning]) -> list[str]:
     return [f"Warning: {warning.message}" for warning in warnings]
 
 
-def _figures(
-    judged: Sequence[judge.JudgedWait], plans: Mapping[int, str], *, with_ids: bool
-) -> dict[str, Any]:
-    """The figures of all the waits and of groups of them. `with_ids` false: the plans' ids are not
-    the service's.
-    """
-    return {
-        "all": _item(judge.figures_of(judged)),
+def _judgement(past: _Past, zone: tzinfo) -> tuple[Verdict, dict[str, Any]]:
+    """The verdict, and the figures of all the waits and of groups of them."""
+    judged = past.result.judged
+    everyone = figures_of(judged)
+    plans = by_plan(judged)
+    positions = by_position(judged)
+    words = {f'plan "{past.plans.get(id_) or id_}"': one for id_, one in plans.items()}
+    places = words if len(words) > 1 else {}
+    places |= {f"position {_positions(first)}": one for first, one in positions.items()}
+    figures = {
+        "all": _item(everyone),
         "by_plan": [
-            {"plan_id": id_ if with_ids else None, "plan": plans.get(id_)} | _item(one)
-            for id_, one in judge.by_plan(judged).items()
+            {"plan_id": id_ if past.is_stored else None, "plan": past.plans.get(id_)} | _item(one)
+            for id_, one in plans.items()
         ],
+        "by_class": _of_classes(judged),
         "by_position": [
-            {"position": _positions(first)} | _item(one)
-            for first, one in judge.by_position(judged).items()
+            {"position": _positions(first)} | _item(one) for first, one in positions.items()
         ],
-        "by_hour": [{"hour": hour} | _item(one) for hour, one in judge.by_hour(judged).items()],
+        "by_hour": [{"hour": hour} | _item(one) for hour, one in by_hour(judged, zone).items()],
     }
+    return verdict_of(everyone, places), figures
 
 
-def _item(figures: judge.BacktestFigures) -> dict[str, Any]:
+def _of_classes(judged: JudgedWaits) -> list[dict[str, Any]]:
+    """Empty where all patients are of one class, or have none."""
+    if len(judged.classes) < 2:
+        return []
+    return [{"class": name} | _item(one) for name, one in by_class(judged).items()]
+
+
+def _item(figures: BacktestFigures) -> dict[str, Any]:
     own = figures.accuracy
-    best, rival = figures.best_rival
-    least = rival.mean_error_seconds
-    beside = picked(figures, "below_share above_share") | {"best_rival": best}
+    best = figures.best_rival
+    least = best.accuracy.mean_error_seconds
+    beside = picked(figures, "below_share above_share") | {"best_rival": best.name}
     beside["below_best_rival_share"] = 1 - own.mean_error_seconds / least if least else None
     rivals = [
         {"name": name} | _rounded(picked(one, ERRORS)) for name, one in figures.rivals.items()
@@ -213,7 +376,7 @@ def _rounded(item: Item) -> dict[str, Any]:
 def _positions(first: int) -> str:
     if first == 0:
         return "ready"
-    last = next((after - 1 for after in judge.POSITIONS if after > first), None)
+    last = next((after - 1 for after in POSITIONS if after > first), None)
     return (
         f"{first} and more"
         if last is None
@@ -223,17 +386,29 @@ def _positions(first: int) -> str:
     )
 
 
-def _tables(figures: dict[str, Any]) -> list[Part]:
+def _table_of_plans(plans: list[dict[str, Any]]) -> list[Part]:
+    """None of a file without the column `plan`; ids where the plans are the service's."""
+    first = plans[0]
+    if len(plans) == 1 and not first["plan"]:
+        return []
+    names = "plan" if first["plan_id"] is None else "plan_id plan"
+    return [heading("By plan"), table(plans, f"{names} {COLUMNS}")]
+
+
+def _tables(figures: dict[str, Any], zone: str) -> list[Part]:
     everyone = figures["all"]
+    of_classes = [heading("By class"), table(figures["by_class"], f"class {COLUMNS}")]
     return [
         heading("The estimate and the rules of other products"),
         table([{"name": "frontdesk"} | everyone, *everyone["rivals"]], f"name {ERRORS}"),
         heading(f"The waits and their intervals: {INTERVAL_SHARE:.0%} inside are meant"),
         table([everyone], "coverage_share below_share above_share"),
-        heading("By plan"),
-        table(figures["by_plan"], f"plan_id plan {COLUMNS}"),
+        *_table_of_plans(figures["by_plan"]),
+        *(of_classes if figures["by_class"] else ()),
         heading("By position in the line"),
         table(figures["by_position"], f"position {COLUMNS}"),
-        heading("By hour of the day (UTC)"),
+        heading(f"By hour of the day ({zone})"),
         table(figures["by_hour"], f"hour {COLUMNS}"),
+        heading("The words"),
+        *(f"  {word}: {meaning}" for word, meaning in LEGEND.items()),
     ]

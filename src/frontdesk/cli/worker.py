@@ -26,6 +26,7 @@ from frontdesk.tracing import TRACES
 from frontdesk.worker.background import (
     CoverageDeriver,
     FileLoader,
+    LapsedDutyEnder,
     LeftoverCleaner,
     QueuePruner,
     RetentionPruner,
@@ -62,6 +63,7 @@ def worker(
             sender,
             LeftoverCleaner(db, beats=beats),
             QueuePruner(db, beats=beats),
+            LapsedDutyEnder(db, beats=beats),
             CoverageDeriver(db, beats=beats),
             RetentionPruner(config, db, beats=beats),
         )

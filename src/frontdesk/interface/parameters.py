@@ -35,6 +35,7 @@ from frontdesk.interface.words import (
     Sheet,
 )
 from frontdesk.invitations.model import NotInvitedReason, QueuedReason
+from frontdesk.queues.model import PATIENT_CLASS
 
 
 class Parameter(NamedTuple):
@@ -292,6 +293,12 @@ QUEUE_INTERVAL = _query(
     "queue_interval",
     bool,
     "`true`: each plan has a `queue_interval` beside its `queue_info`.",
+)
+NEWCOMER_CLASS = _query(
+    "newcomer_class",
+    "class",
+    Annotated[str, matches(PATIENT_CLASS)],
+    "The estimate is for a patient of this class, and each plan has a `queue_interval` that says so.",
 )
 EXTERNAL_ID = _query(
     "external_id", "external_id", str, "Only the plan with exactly this `external_id`."

@@ -17,6 +17,7 @@ from frontdesk.events.model import Event, WebhookEndpoint
 from frontdesk.files.model import COUNTS, EligibilityFile, StoredMapping
 from frontdesk.interface.types import events, files, mapping_rules, mappings, members, plans
 from frontdesk.plans.model import Plan, ProviderGroup
+from frontdesk.queues.estimate.model import NOBODY_ON_DUTY
 from frontdesk.queues.model import INTERVAL_SHARE, QueueInfo, QueueSnapshot
 from frontdesk.text import wire_time
 
@@ -54,14 +55,21 @@ def plan(stored: Plan) -> plans.PlanBody:
 
 
 def plan_with_queue(
-    stored: Plan, snapshot: QueueSnapshot | None, *, with_interval: bool = False
+    stored: Plan,
+    snapshot: QueueSnapshot | None,
+    *,
+    with_interval: bool = False,
+    patient_class: str | None = None,
 ) -> plans.PlanBody:
-    """The plan with its queue, if the snapshot has it: a plan may be newer than the snapshot."""
+    """The plan with its queue, if the snapshot has it: a plan may be newer than the snapshot.
+
+    `patient_class`: of the newcomer that the estimate is for; None: of whichever.
+    """
     shown = plan(stored)
     if snapshot and stored.id in snapshot.queues:
-        shown["queue_info"] = queue_info(snapshot, stored.id)
+        shown["queue_info"] = queue_info(snapshot, stored.id, patient_class)
         if with_interval:
-            shown["queue_interval"] = queue_interval(snapshot.queues[stored.id])
+            shown["queue_interval"] = queue_interval(snapshot.queues[stored.id], patient_class)
     return shown
 
 
@@ -74,16 +82,50 @@ def queue(info: QueueInfo) -> plans.PlanQueueBody:
     }
 
 
-def queue_info(snapshot: QueueSnapshot, plan_id: int) -> plans.PlanQueueBody:
+def queue_info(
+    snapshot: QueueSnapshot, plan_id: int, patient_class: str | None = None
+) -> plans.PlanQueueBody:
     """A plan's queue, with the time until which it may be cached."""
-    shown = queue(snapshot.queues[plan_id])
+    shown = queue(snapshot.queues[plan_id].of_class(patient_class))
     expires_at = wire_time(snapshot.expires_at)
     shown["cache_info"] = {"ttl": snapshot.ttl_seconds, "expires_at": expires_at}
     return shown
 
 
-def queue_interval(info: QueueInfo) -> plans.PlanQueueInterval:
-    return {"share": INTERVAL_SHARE, "low": info.low_seconds, "high": info.high_seconds}
+def queue_interval(info: QueueInfo, patient_class: str | None = None) -> plans.PlanQueueInterval:
+    own = info.of_class(patient_class)
+    return {
+        "share": INTERVAL_SHARE,
+        "low": own.low_seconds,
+        "high": own.high_seconds,
+        "for_class": patient_class if patient_class in info.classes else None,
+        "estimated_wait_text": wait_text(own.estimated_wait_seconds),
+    }
+
+
+def wait_text(seconds: int) -> str:
+    """An estimate for people. From an hour on to five minutes: it is no nearer than that.
+
+    >>> [wait_text(seconds) for seconds in (-1, 0, 59, 60, 700, 4000, 7200)]  # doctest: +NORMALIZE_WHITESPACE
+    ['no doctor is on duty', 'no wait', 'less than a minute', 'about 1 minute',
+     'about 12 minutes', 'about 1 hour 5 minutes', 'about 2 hours']
+    """
+    if seconds == NOBODY_ON_DUTY:
+        return "no doctor is on duty"
+    if seconds == 0:
+        return "no wait"
+    if seconds < 60:
+        return "less than a minute"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"about {_counted(minutes, 'minute')}"
+    hours, rest = divmod(5 * round(minutes / 5), 60)
+    after = f" {_counted(rest, 'minute')}" if rest else ""
+    return f"about {_counted(hours, 'hour')}{after}"
+
+
+def _counted(number: int, unit: str) -> str:
+    return f"{number:,} {unit}" if number == 1 else f"{number:,} {unit}s"
 
 
 def file(stored: EligibilityFile) -> files.File:

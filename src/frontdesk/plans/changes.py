@@ -13,7 +13,7 @@ from frontdesk.db import Tx
 from frontdesk.db.failures import violation_as
 from frontdesk.errors import Conflict, Fault, Invalid, NotFound, unknown_faults
 from frontdesk.plans import store
-from frontdesk.plans.model import NewPlan, Plan, PlanPatch, ProviderGroup
+from frontdesk.plans.model import DUTY_HOURS, NewPlan, Plan, PlanPatch, ProviderGroup
 from frontdesk.plans.tables import plans, provider_groups
 from frontdesk.reach import Reach
 from frontdesk.text import Rejected, parse_text, wire_time
@@ -121,9 +121,24 @@ def create_plan(tx: Tx, plan: NewPlan, *, now: datetime) -> Plan:
 
 
 def create_provider_group(
-    tx: Tx, *, name: str, external_id: str | None, now: datetime
+    tx: Tx, *, name: str, external_id: str | None, now: datetime, duty_hours: int = DUTY_HOURS
 ) -> ProviderGroup:
     """Raises Invalid(`not_unique`) when another group has the `external_id`."""
-    row = {"name": name, "external_id": external_id, "created_at": now}
+    row = {"name": name, "external_id": external_id, "created_at": now, "duty_hours": duty_hours}
     with violation_as(Invalid([NOT_UNIQUE]), provider_groups, "external_id"):
-        return ProviderGroup(store.insert_row(tx, provider_groups, row), name, external_id, now)
+        group_id = store.insert_row(tx, provider_groups, row)
+    return ProviderGroup(group_id, name, external_id, now, duty_hours)
+
+
+def change_provider_group(
+    tx: Tx, group_id: int, *, duty_hours: int
+) -> tuple[ProviderGroup, list[str]]:
+    """The group as it is now, and the names of the fields that changed. Raises NotFound."""
+    found = store.list_provider_groups(tx, group_id)
+    if not found:
+        raise NotFound("provider group")
+    [group] = found
+    if group.duty_hours == duty_hours:
+        return group, []
+    store.update_provider_group(tx, group_id, duty_hours=duty_hours)
+    return group._replace(duty_hours=duty_hours), ["duty_hours"]

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from frontdesk.errors import Fault
 
 DUTY_HOURS = 12  # where nothing else is said
+MOST_DUTY_HOURS = 72
 
 
 class ProviderGroup(NamedTuple):

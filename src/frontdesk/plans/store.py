@@ -128,6 +128,11 @@ def list_provider_groups(tx: Tx, group_id: int | None = None) -> list[ProviderGr
     return [ProviderGroup(*row) for row in tx.execute(query)]
 
 
+def update_provider_group(tx: Tx, group_id: int, *, duty_hours: int) -> None:
+    own = provider_groups.c.id == group_id
+    tx.execute(update(provider_groups).where(own).values(duty_hours=duty_hours))
+
+
 def insert_row(tx: Tx, table: Table, row: Mapping[str, object]) -> int:
     """The id of the new row."""
     return int(tx.execute(insert(table).values(**row).returning(table.c.id)).scalar_one())

@@ -13,7 +13,7 @@ from typing import Any
 from frontdesk import codes
 from frontdesk.codes import Code
 from frontdesk.errors import Fault, unknown_faults
-from frontdesk.queues.model import EventType, ParsedEvent, QueueEvent
+from frontdesk.queues.model import PATIENT_CLASS, EventType, ParsedEvent, QueueEvent
 from frontdesk.text import Rejected, parse_text
 
 REFERENCE_LENGTH = 255
@@ -56,7 +56,6 @@ _TOO_FAR = Fault(
 _NO_PAUSE = Fault(
     "until", codes.queue_events.NOT_ALLOWED, "must be after `at`, by 24 hours at most"
 )
-_CLASS = re.compile(r"[a-z0-9-]{1,40}")
 _TIME = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?"
     r"(?:[Zz]|[+-][0-9]{2}:[0-9]{2})"
@@ -163,7 +162,7 @@ def _time(value: object) -> datetime:
 def _class(value: object) -> str:
     if type(value) is not str:
         raise Rejected(codes.queue_events.WRONG_TYPE, "must be a string")
-    if not _CLASS.fullmatch(value):
+    if not PATIENT_CLASS.fullmatch(value):
         raise Rejected(
             codes.queue_events.NOT_ALLOWED,
             "must be 1 to 40 lower-case letters a to z, digits and hyphens",

@@ -30,11 +30,13 @@ _STORED = EventResult(EventOutcome.STORED)
 _DUPLICATE = EventResult(EventOutcome.DUPLICATE)
 
 
-def ingest(tx: Tx, events: Sequence[QueueEvent], *, now: datetime) -> list[EventResult]:
+def ingest(
+    tx: Tx, events: Sequence[QueueEvent], *, now: datetime, of_feed: bool = True
+) -> list[EventResult]:
     """Store the new events and settle what follows from them; one result per event, in order.
 
     An event's id is unique among those of its provider group. Batches of one group wait for each
-    other.
+    other. Without `of_feed` the age of the groups' feeds stays.
     """
     named = {event.plan_id for event in events if event.plan_id is not None}
     named.update(plan for event in events for plan in event.plan_ids or ())
@@ -54,7 +56,7 @@ def ingest(tx: Tx, events: Sequence[QueueEvent], *, now: datetime) -> list[Event
             results.append(_STORED)
             new[key] = event
     if new:
-        _write(tx, [*new.values()], known, now)
+        _write(tx, [*new.values()], known, now, of_feed=of_feed)
     return results
 
 
@@ -101,7 +103,9 @@ def _resolve(
     return event if event.provider_group_id == group else event._replace(provider_group_id=group)
 
 
-def _write(tx: Tx, new: Sequence[QueueEvent], known: store.KnownReferences, now: datetime) -> None:
+def _write(
+    tx: Tx, new: Sequence[QueueEvent], known: store.KnownReferences, now: datetime, *, of_feed: bool
+) -> None:
     visits = by_reference(event for event in new if event.visit is not None)
     for event in known.events:
         if event.reference in visits:
@@ -117,6 +121,7 @@ def _write(tx: Tx, new: Sequence[QueueEvent], known: store.KnownReferences, now:
         tx,
         events=new,
         received_at=now,
+        of_feed=of_feed,
         encounter_rows=[
             store.settled_row(
                 reference, settle_encounter(events), known.encounter_ids.get(reference)

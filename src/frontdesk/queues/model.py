@@ -2,6 +2,7 @@
 aware UTC datetimes.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ KNOWN_WAITS = 200  # of each provider group, the latest: how patients leave
 STALE_TTLS = (
     4  # while no newer snapshot can be had, an expired one is served for this many ttls more
 )
+
+PATIENT_CLASS = re.compile(r"[a-z0-9-]{1,40}")  # what the class of a patient looks like
 
 # A visit or a doctor, with the provider group: references are unique in a group only.
 Reference = tuple[str, int]

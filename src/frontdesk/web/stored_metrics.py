@@ -21,7 +21,7 @@ from frontdesk.files import count_unfinished
 from frontdesk.invitations import delivery, find_worker_status
 from frontdesk.invitations.model import ATTEMPT_ENDS, InvitationState
 from frontdesk.privacy.retention import read_upkeep
-from frontdesk.queues import list_current, list_feeds, list_outcomes, measure_accuracy
+from frontdesk.queues import count_lapsed, list_current, list_feeds, list_outcomes, measure_accuracy
 from frontdesk.queues.model import QueueInfo
 from frontdesk.reach import EVERY
 from frontdesk.usage import list_request_costs, oldest_slot
@@ -158,7 +158,15 @@ def accuracy_metrics(tx: Tx, now: datetime) -> list[Metric]:
             {one.plan_id: getattr(one, name) for one in found if getattr(one, name) is not None},
         )
         for name, sentence in sentences.items()
-    ] + [_wait_gauge(list_current(tx, now))]
+    ] + [_wait_gauge(list_current(tx, now)), _lapsed_gauge(tx, now)]
+
+
+def _lapsed_gauge(tx: Tx, now: datetime) -> Metric:
+    sentence = (
+        "Duties that ended by themselves in the last 24 hours, without an event of the doctor."
+    )
+    numbers = count_lapsed(tx, now - timedelta(days=1))
+    return _gauges("frontdesk_queue_lapsed_duties", sentence, "provider_group_id", numbers)
 
 
 def probe_metrics(tx: Tx, now: datetime) -> list[Metric]:

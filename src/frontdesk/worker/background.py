@@ -29,6 +29,7 @@ from frontdesk.invitations.model import WorkerStatus
 from frontdesk.liveness import LoopBeats
 from frontdesk.log_output import LogOutput
 from frontdesk.privacy.retention import LogEmptier, RetentionTurn, begin_turn, retention_days
+from frontdesk.queues.lapses import end_lapsed_duties
 from frontdesk.queues.upkeep import DEFAULT_AGE, prune
 from frontdesk.usage import counter_of
 from frontdesk.usage.counter import SAVE_SECONDS
@@ -339,3 +340,29 @@ class QueuePruner(BackgroundTask):
             if self._is_stopping:
                 break
         return total
+
+
+class LapsedDutyEnder(BackgroundTask):
+    """Ends the duties of doctors that have had no event for as long as their provider group says."""
+
+    first_seconds = 30.0
+    poll_seconds = 300.0
+    failure_event = "lapsed_duties_failed"
+
+    def step(self) -> bool:
+        if ended := self.end_lapsed():
+            numbers = {str(group): number for group, number in sorted(ended.items())}
+            self._log.write("duties_lapsed", by_provider_group=numbers)
+        return False
+
+    def end_lapsed(self) -> Counter[int]:
+        """End all that have lapsed, a page at a time, and return their numbers by provider group.
+        Raises Unavailable.
+        """
+        ended = Counter[int]()
+        while page := write_alone(self._db, lambda tx: end_lapsed_duties(tx, self._clock())):
+            ended.update(lapsed.provider_group_id for lapsed in page)
+            self._pause(PRUNE_PAUSE_SECONDS)
+            if self._is_stopping:
+                break
+        return ended

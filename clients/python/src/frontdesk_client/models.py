@@ -44,7 +44,8 @@ class PlanQueue(TypedDict):
 
 
 class PlanQueueInterval(TypedDict):
-    """The interval that a share of the waits of patients joining now is expected in. Its ends count."""
+    """The interval that a share of the waits of patients joining now is expected in, and whom the estimate is
+    for. The ends count."""
 
     share: float
     """Of the waits, between the ends: 0.8."""
@@ -52,6 +53,10 @@ class PlanQueueInterval(TypedDict):
     """Seconds; null when no doctor is on duty for the plan."""
     high: int | None
     """Seconds; null when no doctor is on duty for the plan."""
+    for_class: str | None
+    """The class that was asked for; null: for patients as they came in the last hours."""
+    estimated_wait_text: str
+    """The estimate for people, such as `about 12 minutes` or `no doctor is on duty`."""
 
 
 class Plan(TypedDict):

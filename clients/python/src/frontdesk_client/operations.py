@@ -148,11 +148,18 @@ def me(core: Core) -> Operation[Caller]:
 # Plans
 
 
-def plans(*, external_id: str | None = None, queue_interval: bool | None = None) -> Pages[Plan]:
-    """The account's plans in the order of `id`, or only the one with this `external_id`."""
-    wanted = given(external_id=external_id, queue_interval=queue_interval) | {
-        "page[size]": str(PAGE_OF_PLANS)
-    }
+def plans(
+    *,
+    external_id: str | None = None,
+    queue_interval: bool | None = None,
+    patient_class: str | None = None,
+) -> Pages[Plan]:
+    """The account's plans in the order of `id`, or only the one with this `external_id`.
+
+    `patient_class`: the waits are estimated for a patient of this class.
+    """
+    wanted = given(external_id=external_id, queue_interval=queue_interval)
+    wanted |= given(**{"class": patient_class}) | {"page[size]": str(PAGE_OF_PLANS)}
     return Pages(Call("GET", "/v2/plans", wanted), list_page)
 
 

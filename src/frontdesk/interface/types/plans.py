@@ -38,13 +38,20 @@ class PlanQueueBody(TypedDict):
 
 
 class PlanQueueInterval(TypedDict):
-    """The interval that a share of the waits of patients joining now is expected in. Its ends
-    count.
+    """The interval that a share of the waits of patients joining now is expected in, and whom the
+    estimate is for. The ends count.
     """
 
     share: Annotated[float, "Of the waits, between the ends: 0.8."]
     low: Annotated[int | None, "Seconds; null when no doctor is on duty for the plan."]
     high: Annotated[int | None, "Seconds; null when no doctor is on duty for the plan."]
+    for_class: Annotated[
+        str | None,
+        "The class that was asked for; null: for patients as they came in the last hours.",
+    ]
+    estimated_wait_text: Annotated[
+        str, "The estimate for people, such as `about 12 minutes` or `no doctor is on duty`."
+    ]
 
 
 class PlanBody(TypedDict):

@@ -114,16 +114,18 @@ def save(
     *,
     events: Sequence[QueueEvent] = (),
     received_at: datetime | None = None,
+    of_feed: bool = True,
     encounter_rows: Sequence[Row] = (),
     duty_rows: Sequence[Row] = (),
 ) -> None:
     """Insert the events, insert the encounters and duties without an `id`, and update those with
-    one.
+    one. `of_feed`: the events show that the feeds of their groups are alive.
     """
     received = received_at and stored_time(received_at)
     tables = ((encounters, encounter_rows), (duties, duty_rows))
     divided = [(table, *_divided(tx, table, rows)) for table, rows in tables]
-    groups = sorted({event.provider_group_id or 0 for event in events})
+    fed = events if of_feed else ()
+    groups = sorted({event.provider_group_id or 0 for event in fed})
     with one_round_trip(tx):
         update_set(tx, provider_groups, [{"id": group, "fed_at": received} for group in groups])
         insert_set(

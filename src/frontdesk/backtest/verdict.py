@@ -1,0 +1,111 @@
+"""What the figures say, in a sentence for the manager of a clinic: may patients be told this
+estimate?
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from frontdesk.backtest.figures import BacktestFigures
+from frontdesk.queues.model import INTERVAL_SHARE
+
+FEWEST_PATIENTS = 200  # to judge by
+ENOUGH_IN_GROUP = 100  # patients of a plan or of a position, to judge it by itself
+# Of the standard error of the mean difference: less may be chance, as one of several rules is
+# always the luckiest in a group.
+BEYOND_CHANCE = 2.0
+WORTH_SECONDS = 5.0  # of a group: no patient notices less
+
+
+class Verdict(NamedTuple):
+    """`code`: too_early, nearer, not_nearer, worse_in_places or worse."""
+
+    code: str
+    message: str
+
+
+def verdict_of(everyone: BacktestFigures, groups: Mapping[str, BacktestFigures]) -> Verdict:
+    """`groups`: the figures of each plan and position by words such as `plan "Gold"`.
+
+    `worse`: the best rival is nearer, over all patients; `worse_in_places`: in a group.
+    """
+    patients = everyone.accuracy.matched
+    if patients < FEWEST_PATIENTS:
+        return Verdict(
+            "too_early",
+            f"It is too early to tell: {patients:,} patients can be judged, and it takes "
+            f"{FEWEST_PATIENTS}. Collect more days, or judge more of them with --days.",
+        )
+    if is_worse(everyone):
+        return Verdict("worse", f"Do not use this estimate here: {_comparison(everyone)}")
+    overall = f"{_upper(_comparison(everyone))}{_inside(everyone)}"
+    places = [_place(name, figures) for name, figures in groups.items() if _is_worth(figures)]
+    if places:
+        where = "; ".join(places)
+        return Verdict("worse_in_places", f"{overall} Do not use this estimate here: {where}.")
+    return Verdict("nearer" if _nearer(everyone) > 0 else "not_nearer", overall)
+
+
+def is_worse(figures: BacktestFigures) -> bool:
+    """The best rival is nearer, by more than chance."""
+    rival = figures.best_rival
+    return rival.further_seconds > BEYOND_CHANCE * rival.standard_error
+
+
+def _is_worth(figures: BacktestFigures) -> bool:
+    """The estimate is so much worse in the group that it has to be told."""
+    enough = figures.accuracy.matched >= ENOUGH_IN_GROUP
+    return enough and is_worse(figures) and figures.best_rival.further_seconds >= WORTH_SECONDS
+
+
+def _place(name: str, figures: BacktestFigures) -> str:
+    best = figures.best_rival
+    return (
+        f"{name}, where it was wrong by {seconds_text(figures.accuracy.mean_error_seconds)} over "
+        f"{figures.accuracy.matched:,} patients, and a simple rule ({best.name}) by "
+        f"{seconds_text(best.accuracy.mean_error_seconds)}"
+    )
+
+
+def _nearer(figures: BacktestFigures) -> int:
+    """In whole percent of the best rival's error, below 0 where the estimate is further."""
+    least = figures.best_rival.accuracy.mean_error_seconds
+    if not least:
+        return 0
+    return round(100 * (1 - figures.accuracy.mean_error_seconds / least))
+
+
+def _comparison(figures: BacktestFigures) -> str:
+    own = seconds_text(figures.accuracy.mean_error_seconds)
+    best = figures.best_rival
+    rival = seconds_text(best.accuracy.mean_error_seconds)
+    start = f"over {figures.accuracy.matched:,} patients the estimate was wrong by {own} on average"
+    percent = _nearer(figures)
+    if percent > 0:
+        return f"{start}, {percent} % nearer than the best simple rule ({best.name}: {rival})."
+    if is_worse(figures):
+        return f"{start}, and a simple rule ({best.name}) by {rival}."
+    return f"{start}, no nearer than the best simple rule ({best.name}: {rival})."
+
+
+def _inside(figures: BacktestFigures) -> str:
+    share = figures.accuracy.coverage_share
+    if share is None:
+        return ""
+    meant = round(10 * INTERVAL_SHARE)
+    found = round(10 * share)
+    note = "" if found == meant else f" ({meant} are meant)"
+    return f" {found} of 10 waits were inside the interval{note}."
+
+
+def _upper(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+def seconds_text(seconds: float) -> str:
+    """A time for people.
+
+    >>> seconds_text(58.4), seconds_text(406.0)
+    ('58 s', '6 min 46 s')
+    """
+    whole = round(seconds)
+    return f"{whole} s" if whole < 120 else f"{whole // 60} min {whole % 60} s"

@@ -1,0 +1,188 @@
+"""A duty without any event of its doctor ends by itself: when, when not, and that the end is an event
+like others.
+"""
+
+from datetime import timedelta
+from io import StringIO
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from frontdesk.backtest.replay import QueueReplay
+from frontdesk.db import Database
+from frontdesk.log_output import LogOutput
+from frontdesk.plans.changes import change_provider_group
+from frontdesk.plans.tables import provider_groups
+from frontdesk.queues.encounters import event_order
+from frontdesk.queues.lapses import end_lapsed_duties
+from frontdesk.queues.model import QueueEvent
+from frontdesk.queues.store.events import PAGE, list_history, list_on_duty
+from frontdesk.queues.store.lapses import count_lapsed
+from frontdesk.queues.upkeep import prune, rebuild
+from frontdesk.worker.background import LapsedDutyEnder
+from tests.conftest import SetClock
+from tests.factories import NOW
+from tests.queues.feed import (
+    ENDED,
+    JOINED,
+    OFF,
+    ON,
+    PAUSED,
+    STARTED,
+    Clinic,
+    event,
+    feed,
+    make_clinic,
+    projection,
+)
+
+HOUR = 3600.0
+
+
+def of_doctor(clinic: Clinic, id_: str, type_: Any, hours: float, **fields: Any) -> QueueEvent:
+    return event(
+        id_, type_, hours * HOUR, provider_group_id=clinic.group_id, doctor="dr-1", **fields
+    )
+
+
+def of_visit(clinic: Clinic, id_: str, type_: Any, hours: float, **fields: Any) -> QueueEvent:
+    return event(id_, type_, hours * HOUR, plan_id=clinic.plan_ids[0], visit="v-1", **fields)
+
+
+def ended_at(db: Database, hours: float) -> list[tuple[str, float]]:
+    """The doctors whose duty is ended at that hour, with the hour of their last event."""
+    with db.write() as tx:
+        ended = end_lapsed_duties(tx, NOW + timedelta(hours=hours))
+    return [(one.doctor, (one.last_event_at - NOW).total_seconds() / HOUR) for one in ended]
+
+
+def on_duty(db: Database) -> list[str]:
+    return [row.doctor for row in db.ask(list_on_duty)]
+
+
+def test_a_duty_ends_after_twelve_hours_without_an_event_of_its_doctor(db: Database) -> None:
+    clinic = make_clinic(db)
+    feed(db, of_doctor(clinic, "on", ON, 0))
+    assert ended_at(db, 12.0) == []
+    assert on_duty(db) == ["dr-1"]
+    assert ended_at(db, 12.01) == [("dr-1", 0.0)]
+    assert on_duty(db) == []
+    assert ended_at(db, 13.0) == []
+
+
+@pytest.mark.parametrize("what", ["on duty again", "pause", "a visit begins", "a visit ends"])
+def test_any_event_of_the_doctor_counts(db: Database, what: str) -> None:
+    clinic = make_clinic(db)
+    feed(db, of_doctor(clinic, "on", ON, 0))
+    until = NOW + timedelta(hours=3)
+    match what:
+        case "on duty again":
+            feed(db, of_doctor(clinic, "again", ON, 3))
+        case "pause":  # until its expected end
+            feed(db, of_doctor(clinic, "pause", PAUSED, 2, until=until))
+        case "a visit begins":
+            feed(db, of_visit(clinic, "start", STARTED, 3, doctor="dr-1"))
+        case _:  # its end names no doctor
+            feed(db, of_visit(clinic, "start", STARTED, 1, doctor="dr-1"))
+            feed(db, of_visit(clinic, "end", ENDED, 3))
+    assert ended_at(db, 14.9) == []
+    last = 2.0 if what == "pause" else 3.0
+    assert ended_at(db, 15.1) == [("dr-1", last)]
+
+
+def test_events_of_others_do_not_count(db: Database) -> None:
+    clinic = make_clinic(db)
+    other = make_clinic(db, "Other")
+    feed(
+        db,
+        of_doctor(clinic, "on", ON, 0),
+        event("on 2", ON, 11 * HOUR, provider_group_id=clinic.group_id, doctor="dr-2"),
+        of_doctor(other, "on", ON, 11),
+        of_visit(clinic, "join", JOINED, 11),
+        of_visit(clinic, "start", STARTED, 11.5, doctor="dr-2"),
+    )
+    assert ended_at(db, 13) == [("dr-1", 0.0)]
+    with db.read() as tx:
+        left = {(row.provider_group_id, row.doctor) for row in list_on_duty(tx)}
+    assert left == {(clinic.group_id, "dr-2"), (other.group_id, "dr-1")}
+
+
+def test_each_provider_group_has_its_own_hours(db: Database) -> None:
+    short = make_clinic(db, "Short")
+    usual = make_clinic(db, "Usual")
+    with db.write() as tx:
+        change_provider_group(tx, short.group_id, duty_hours=2)
+    feed(db, of_doctor(short, "on", ON, 0), of_doctor(usual, "on", ON, 0))
+    assert ended_at(db, 3) == [("dr-1", 0.0)]
+    with db.read() as tx:
+        assert [row.provider_group_id for row in list_on_duty(tx)] == [usual.group_id]
+
+
+@pytest.mark.parametrize("hours", [1, 13])
+def test_an_on_duty_that_comes_late_counts(db: Database, hours: float) -> None:
+    """Sent before the end or after it; it came when the duty had ended."""
+    clinic = make_clinic(db)
+    feed(db, of_doctor(clinic, "on", ON, 0))
+    assert len(ended_at(db, 12.5)) == 1
+    feed(db, of_doctor(clinic, "late", ON, hours))
+    assert on_duty(db) == ["dr-1"]
+
+
+def test_the_end_is_an_event_like_others(db: Database) -> None:
+    clinic = make_clinic(db)
+    feed(db, of_doctor(clinic, "on", ON, 0))
+    ended_at(db, 13)
+    replay = QueueReplay()
+    with db.write() as tx:
+        events = sorted(list_history(tx, NOW), key=event_order)
+        whole = projection(tx, clinic)
+        assert rebuild(tx)["mended"] == 0
+        prune(tx, now=NOW + timedelta(days=100), age=timedelta(days=90))
+        assert rebuild(tx)["mended"] == 0
+        assert projection(tx, clinic) == whole
+    assert [one.type for one in events] == [ON, OFF]
+    assert events[1].id.startswith("frontdesk-lapsed-")
+    for one in events:
+        replay.apply(one)
+    assert replay.pool((NOW + timedelta(hours=13)).timestamp()).doctors == []
+
+
+def test_it_makes_no_feed_look_alive(db: Database) -> None:
+    clinic = make_clinic(db)
+    feed(db, of_doctor(clinic, "on", ON, 0))
+    ended_at(db, 13)
+    with db.read() as tx:
+        assert tx.execute(select(provider_groups.c.fed_at)).scalars().all() == [NOW]
+
+
+def test_a_page_at_a_time(db: Database) -> None:
+    clinic = make_clinic(db)
+    group = clinic.group_id
+    many = [
+        event(f"on {n}", ON, 0, provider_group_id=group, doctor=f"dr-{n:04}")
+        for n in range(PAGE + 5)
+    ]
+    feed(db, *many)
+    assert [len(ended_at(db, 13)) for _ in range(3)] == [PAGE, 5, 0]
+
+
+def test_a_worker_ends_them_and_says_so(db: Database, clock: SetClock) -> None:
+    clinic = make_clinic(db)
+    other = make_clinic(db, "Other")
+    feed(db, of_doctor(clinic, "on", ON, 0))
+    lines = StringIO()
+    task = LapsedDutyEnder(db, clock=clock, log=LogOutput(lines))
+    clock.advance(12 * HOUR)
+    assert task.step() is False
+    assert lines.getvalue() == ""
+    clock.advance(60)
+    task.step()
+    assert '"level":"warning","event":"duties_lapsed"' in lines.getvalue().replace(
+        ": ", ":"
+    ).replace(", ", ",")
+    assert f'"{clinic.group_id}"' in lines.getvalue()
+    with db.read() as tx:
+        day = timedelta(days=1)
+        assert count_lapsed(tx, clock() - day) == {clinic.group_id: 1, other.group_id: 0}
+        assert count_lapsed(tx, clock() + day)[clinic.group_id] == 0
