@@ -409,14 +409,15 @@ class QueueSimulation:
         spent = line.in_turn(list(map(self._abandonment.spent_at, line.waited)))
         lengths = list(zip(*line.in_turn(columns), strict=True)) or [()] * self._runs
         served_before = [0, *map(line.ahead_of, levels)]
-        steps = [after - before for before, after in pairwise(served_before)]
+        counts = [after - before for before, after in pairwise(served_before)]
+        steps = list(zip(levels, counts, strict=True))
         free_at: dict[int, list[list[float]]] = {level: [] for level in levels}
         for run, patience in enumerate(self._patience()):
             teams = [list(slots) for slots in self._starts[run]]
             for team in teams:
                 heapify(team)
             patients = zip(choices, lengths[run], waited, spent, cycle(patience), strict=False)
-            for level, count in zip(levels, steps, strict=True):
+            for level, count in steps:
                 _serve(teams, islice(patients, count), self._abandonment)
                 after = self._after_unseen(run, teams, level) if self._unseen else teams
                 free_at[level].append([team[0] for team in after])
