@@ -8,7 +8,7 @@ from math import log
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from frontdesk.queues.estimate.doctors import Turns
@@ -24,15 +24,8 @@ from frontdesk.queues.estimate.model import (
     PastWait,
 )
 from frontdesk.queues.estimate.waits import estimate_waits
+from tests.queues.pools import FEW, HOUR, PLAN, PLANS, SIBLING, TEN_MINUTES, VISIT, busy, worked
 
-PLAN = 7
-SIBLING = 8
-PLANS = [PLAN, SIBLING]
-HOUR = 3600.0
-
-FEW = settings(max_examples=40, deadline=None)
-
-TEN_MINUTES = [PastVisit(PLAN, 600.0, i * 60.0) for i in range(60)]
 SPREAD = [PastVisit(PLAN, 60.0 + 20 * i, i * 60.0) for i in range(60)]
 SHORT_OR_LONG = [PastVisit(PLAN, 300.0 if i % 3 else 1800.0, i * 60.0) for i in range(60)]
 EXPONENTIAL = [PastVisit(PLAN, -600 * log(1 - (i + 0.5) / 100), i * 37.0 % 100) for i in range(100)]
@@ -68,10 +61,6 @@ everyone_serves_all = doctors(st.none())
 
 def serves(doctor: Doctor, plan_id: int) -> bool:
     return doctor.plan_ids is None or plan_id in doctor.plan_ids
-
-
-def busy(*elapsed: float, plan_ids: frozenset[int] | None = None, capacity: int = 1) -> Doctor:
-    return Doctor(plan_ids, capacity, tuple(OngoingVisit(PLAN, seconds) for seconds in elapsed))
 
 
 def line(count: int, past: Sequence[PastVisit] = TEN_MINUTES, **fields: Any) -> DoctorPool:
@@ -157,18 +146,8 @@ def test_the_wait_of_a_known_queue(case: str) -> None:
     assert wait_of(pool) == pytest.approx(seconds, rel=error)
 
 
-VISIT = 600.0
 LATE = 300.0
 DAY = 36_000.0
-
-
-def worked(
-    name: str, pause: float, *, waited: float = 300.0, until: float = 0.0, count: int = 20
-) -> list[PastVisit]:
-    """A doctor's visits of ten minutes, the last ended `until` seconds ago, with a pause between
-    each two.
-    """
-    return [PastVisit(PLAN, VISIT, until + n * (VISIT + pause), name, waited) for n in range(count)]
 
 
 def known(
@@ -456,7 +435,7 @@ def test_one_quick_leaver_does_not_empty_the_line() -> None:
 def test_the_longer_a_patient_waits_beside_a_ready_doctor_the_longer_the_wait(
     days_on_duty: float,
 ) -> None:
-    silent = Doctor(None, 1, (), "a", days_on_duty * 24 * HOUR)
+    silent = replace(known("a"), on_duty_seconds=days_on_duty * 24 * HOUR)
     waits = [
         wait_of(DoctorPool([silent], [PLAN], RARE, waited=[minutes * 60.0]))
         for minutes in (1, 10, 60, 180)

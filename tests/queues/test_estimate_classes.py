@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from frontdesk.queues.estimate.arrivals import MOST_CLASSES, recent_classes
 from frontdesk.queues.estimate.doctors import Turns
+from frontdesk.queues.estimate.late_feed import as_reported
 from frontdesk.queues.estimate.model import (
     NOBODY_ON_DUTY,
     Doctor,
@@ -22,17 +23,29 @@ from frontdesk.queues.estimate.model import (
 )
 from frontdesk.queues.estimate.simulation import QueueSimulation
 from frontdesk.queues.estimate.waits import estimate_newcomers
-from tests.queues.test_estimate import FEW, PLAN, PLANS, SIBLING, TEN_MINUTES, busy, worked
+from tests.queues.pools import FEW, HOUR, PLAN, PLANS, SIBLING, TEN_MINUTES, busy, worked
 
 PRIORITIES = {"urgent": 2, "booked": 1, "new": 0, None: 0}
 CLASSES = list(PRIORITIES)
 NEWCOMERS = [Newcomer(plan_id, one) for plan_id in PLANS for one in [*CLASSES, "unheard of"]]
-HOUR = 3600.0
 
+
+def seen(
+    patient_class: str | None, count: int, priority: int = 0, plan_id: int = PLAN
+) -> list[PastWait]:
+    """So many waits that ended with a visit."""
+    wait = PastWait(
+        300.0, left=False, plan_id=plan_id, patient_class=patient_class, priority=priority
+    )
+    return [wait] * count
+
+
+IDLE_A = Doctor(None, 1, visits=(), name="a", on_duty_seconds=10 * HOUR)
 EACH_CLASS = [
-    PastWait(60.0, False, plan_id, one, priority)
+    wait
     for plan_id in PLANS
     for one, priority in PRIORITIES.items()
+    for wait in seen(one, 3, priority, plan_id)
 ]
 
 plans = st.sampled_from(PLANS)
@@ -46,7 +59,9 @@ classed_past = st.builds(PastVisit, plans, seconds, st.floats(0, 9000), st.none(
 def seen_waits(draw: st.DrawFn) -> PastWait:
     """A wait that ended with a visit."""
     one = draw(classes)
-    return PastWait(draw(seconds), False, draw(plans), one, PRIORITIES[one])
+    return PastWait(
+        draw(seconds), left=False, plan_id=draw(plans), patient_class=one, priority=PRIORITIES[one]
+    )
 
 
 @st.composite
@@ -76,7 +91,7 @@ def classed_pools(
         past_waits=[
             # So that each plan's classes are known: then the line tells nothing of them.
             *draw(st.lists(seen_waits(), max_size=20)),
-            *EACH_CLASS * 3,
+            *EACH_CLASS,
         ],
         classes=of_class,
         priorities=[PRIORITIES[one] for one in of_class],
@@ -123,7 +138,7 @@ def test_one_more_ahead_of_any_class_never_shortens_a_wait(
 @FEW
 @given(classed_pools(), st.integers(1, 3))
 def test_one_more_doctor_never_lengthens_a_wait(pool: DoctorPool, capacity: int) -> None:
-    more = replace(pool, doctors=[*pool.doctors, Doctor(None, capacity, ())])
+    more = replace(pool, doctors=[*pool.doctors, Doctor(None, capacity, visits=())])
     pairs = zip(all_waits(pool), all_waits(more), strict=True)
     assert all(before >= after for before, after in pairs)
 
@@ -160,10 +175,6 @@ def test_classes_without_visits_or_priorities_change_nothing(pool: DoctorPool) -
     assert all_waits(blind) == all_waits(classed)
 
 
-def seen(patient_class: str, count: int, priority: int = 0) -> list[PastWait]:
-    return [PastWait(300.0, False, PLAN, patient_class, priority)] * count
-
-
 def mixed_line(**fields: Any) -> DoctorPool:
     """A busy doctor, six patients in the line, every other one urgent."""
     return DoctorPool(
@@ -182,6 +193,21 @@ def test_an_urgent_newcomer_waits_for_the_urgent_ones_only() -> None:
     assert wait_of(pool, "new") > 7 * 550
     assert ahead_of(pool, "urgent") == 3
     assert ahead_of(pool, "new") == 6
+
+
+def test_the_line_is_served_by_priority_and_then_in_order_of_arrival() -> None:
+    """The urgent patients are those of the sibling plan, whose visits take half an hour."""
+    half_hours = [PastVisit(SIBLING, 1800.0, i * 60.0) for i in range(60)]
+    pool = DoctorPool(
+        [busy(0)],
+        [PLAN, PLAN, SIBLING, SIBLING],
+        [*TEN_MINUTES, *half_hours],
+        past_waits=seen("urgent", 1, priority=1) + seen("new", 30),
+        priorities=[0, 0, 1, 1],
+    )
+    assert wait_of(pool, "urgent") == pytest.approx(600 + 2 * 1800, rel=0.1)
+    first = replace(pool, priorities=[1, 0, 0, 1])
+    assert wait_of(first, "urgent") == pytest.approx(600 + 600 + 1800, rel=0.1)
 
 
 def test_a_newcomer_of_no_known_class_is_any_of_the_recent_ones() -> None:
@@ -220,6 +246,14 @@ def test_patients_of_a_higher_priority_that_will_join_lengthen_the_wait() -> Non
     assert wait_of(overtaken(12), "urgent") == pytest.approx(alone / 9, rel=0.1)
 
 
+def test_an_overload_of_urgent_patients_is_bounded() -> None:
+    """Twice as many as the doctor can see: a load of nine tenths counts."""
+    past = [PastVisit(PLAN, 900.0, 450.0 * i, patient_class="urgent") for i in range(20)]
+    pool = DoctorPool([busy(0)], [PLAN] * 8, past, past_waits=seen("urgent", 20, priority=1))
+    pool = replace(pool, priorities=[0] * 8, classes=["new"] * 8)
+    assert 9 * 900 < wait_of(pool, "new") < 12 * 9 * 900
+
+
 def test_a_class_with_visits_enough_has_lengths_of_its_own() -> None:
     past = [
         PastVisit(PLAN, 300.0 if i % 2 else 1500.0, i * 60.0, patient_class=CLASSES[i % 2])
@@ -235,7 +269,7 @@ def test_a_class_with_visits_enough_has_lengths_of_its_own() -> None:
 
 def test_a_class_that_leaves_sooner_shortens_the_wait_behind_it() -> None:
     past_waits = [
-        PastWait(600.0, left, PLAN, one)
+        PastWait(600.0, left=left, plan_id=PLAN, patient_class=one)
         for one, leavers in (("new", 18), ("booked", 2))
         for left in [True] * leavers + [False] * (20 - leavers)
     ]
@@ -254,7 +288,7 @@ def test_a_class_that_leaves_sooner_shortens_the_wait_behind_it() -> None:
 
 
 def test_the_most_frequent_classes_of_a_plan_come_first() -> None:
-    waits = [PastWait(1.0, False, PLAN, f"c{i % 12:02}") for i in range(12)] + seen("c05", 3)
+    waits = [wait for i in range(12) for wait in seen(f"c{i:02}", 1)] + seen("c05", 3)
     pool = DoctorPool([], [SIBLING, PLAN], [], past_waits=waits, classes=[None, "c07"])
     assert recent_classes(pool) == {PLAN: ["c05", "c07", "c00", "c01", "c02", "c03", "c04", "c06"]}
     assert len(recent_classes(pool)[PLAN]) == MOST_CLASSES
@@ -268,7 +302,7 @@ PAUSED: dict[str, tuple[Sequence[Doctor], float, float]] = {
     "ready at the end of the pause": ([paused(700.0)], 700, 700),
     "not before the visit in progress is over": ([paused(60.0, 100.0)], 450, 550),
     "nor before the pause after it": ([paused(900.0, 100.0)], 900, 900),
-    "another doctor is ready": ([paused(700.0), Doctor(None, 1, ())], 0, 0),
+    "another doctor is ready": ([paused(700.0), Doctor(None, 1, visits=())], 0, 0),
 }
 
 
@@ -280,7 +314,7 @@ def test_a_doctor_in_a_reported_pause_is(case: str) -> None:
 
 def back_from_pause(**fields: Any) -> DoctorPool:
     """A doctor without a patient since 20 minutes, beside one that waits for a minute."""
-    doctor = Doctor(None, 1, (), "a", 10 * HOUR)
+    doctor = IDLE_A
     past = worked("a", 0.0, until=1200.0)
     return DoctorPool([doctor], [PLAN], past, waited=[20.0], **fields)
 
@@ -292,7 +326,7 @@ def test_an_idle_time_counts_from_the_end_of_a_reported_pause() -> None:
 
 def test_a_reported_pause_is_not_learnt_as_an_unreported_one() -> None:
     """Ten visits, with 20 minutes after each; the doctor is idle again, and nobody waits."""
-    doctor = Doctor(None, 1, (), "a", 10 * HOUR)
+    doctor = IDLE_A
     past = worked("a", 1200.0, until=60.0, waited=1300.0, count=10)
     silent = DoctorPool([doctor], [], past)
     assert wait_of(silent) > 600
@@ -319,14 +353,16 @@ def test_a_late_feed_shifts_reported_pauses_too() -> None:
         [replace(busy(), name="a")], [], past, feed_late_seconds=120.0, resumed=[("a", 90.0)]
     )
     assert wait_of(over) == 0
-    assert wait_of(replace(over, waiting=[PLAN], waited=[300.0])) == pytest.approx(510, rel=0.1)
+    assert wait_of(replace(over, waiting=[PLAN], waited=[300.0])) == pytest.approx(510, abs=9)
+    news = as_reported(replace(over, resumed=[("a", 90.0), ("a", 300.0)]))
+    assert news.resumed == [("a", 180.0)]
 
 
 def test_a_patient_that_an_urgent_one_passed_still_waits_beside_an_idle_doctor() -> None:
     """An urgent patient joined last and was taken first. So the other one waits indeed, beside a
     doctor that is away.
     """
-    away = Doctor(None, 1, (), "a", 10 * HOUR)
+    away = IDLE_A
     helper = Doctor(None, 1, (OngoingVisit(PLAN, 30.0, 100.0, "urgent"),), "b", 10 * HOUR)
     pool = DoctorPool(
         [away, helper],

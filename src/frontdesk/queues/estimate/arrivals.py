@@ -62,7 +62,7 @@ class RecentPatients:
         class, in an order that chance has fixed. Without a class, or where no patient had it: over
         those of the plan.
         """
-        counts = self._priorities(newcomer)
+        counts = self._priorities(newcomer) if self.has_priorities else {}
         if len(counts) < 2:
             only = next(iter(counts), 0)
             return (only,) * runs

@@ -89,15 +89,18 @@ def lengths_by_kind(past: Sequence[PastVisit], kinds: Collection[Kind]) -> dict[
     """
     newest_first = sorted(past, key=attrgetter("ended_seconds_ago"))
     of_plans = _lengths_by_plan(newest_first, {plan_id for plan_id, _ in kinds})
-    of_class: defaultdict[Kind, list[float]] = defaultdict(list)
-    for visit in newest_first:
-        if visit.patient_class is not None:
-            of_class[visit.plan_id, visit.patient_class].append(visit.seconds)
     found = {}
-    for kind in kinds:
-        of_plan = of_plans[kind[0]]
-        own = of_class.get(kind, [])
-        found[kind] = _lengths_of_class(own, of_plan) if len(own) >= CLASS_VISITS else of_plan
+    for plan_id, patient_class in kinds:
+        known = of_plans[plan_id]
+        if patient_class is not None:
+            own = [
+                visit.seconds
+                for visit in newest_first
+                if visit.plan_id == plan_id and visit.patient_class == patient_class
+            ]
+            if len(own) >= CLASS_VISITS:
+                known = _lengths_of_class(own, known)
+        found[plan_id, patient_class] = known
     return found
 
 

@@ -158,7 +158,7 @@ class AbandonmentModel:
         return {name: left[name] / expected[name] for name in left}
 
 
-class _Line(NamedTuple):
+class _WaitingLine(NamedTuple):
     """The patients that wait for a plan that a doctor on duty serves, in order of arrival.
 
     `order`: their places in the order in which they are served; None: in order of arrival.
@@ -318,7 +318,7 @@ class QueueSimulation:
             kinds.update((plan_id, None) for plan_id in self._visit_rates)
         return kinds
 
-    def _line_of(self, pool: DoctorPool) -> _Line:
+    def _line_of(self, pool: DoctorPool) -> _WaitingLine:
         size = len(pool.waiting)
         everyone = zip(
             pool.waiting,
@@ -334,7 +334,7 @@ class QueueSimulation:
         if len(set(priorities)) > 1:
             order = sorted(range(len(line)), key=lambda place: -priorities[place])
         by_class = self._abandonment.rates_by_class(pool)
-        return _Line(
+        return _WaitingLine(
             kinds=[(plan_id, patient_class) for plan_id, patient_class, _, _ in line],
             waited=[seconds for _, _, seconds, _ in line],
             priorities=priorities,
@@ -409,14 +409,15 @@ class QueueSimulation:
         spent = line.in_turn(list(map(self._abandonment.spent_at, line.waited)))
         lengths = list(zip(*line.in_turn(columns), strict=True)) or [()] * self._runs
         served_before = [0, *map(line.ahead_of, levels)]
-        steps = [after - before for before, after in pairwise(served_before)]
+        counts = [after - before for before, after in pairwise(served_before)]
+        steps = list(zip(levels, counts, strict=True))
         free_at: dict[int, list[list[float]]] = {level: [] for level in levels}
         for run, patience in enumerate(self._patience()):
             teams = [list(slots) for slots in self._starts[run]]
             for team in teams:
                 heapify(team)
             patients = zip(choices, lengths[run], waited, spent, cycle(patience), strict=False)
-            for level, count in zip(levels, steps, strict=True):
+            for level, count in steps:
                 _serve(teams, islice(patients, count), self._abandonment)
                 after = self._after_unseen(run, teams, level) if self._unseen else teams
                 free_at[level].append([team[0] for team in after])
@@ -453,9 +454,10 @@ class QueueSimulation:
 class _Overtakers:
     """Patients that will join behind a newcomer, and are served before it.
 
-    By run, a fixed series of their joins. Each that joins during the newcomer's wait adds its work,
-    during which more may join: on average the wait is multiplied by 1 / (1 - load), as in a queue
-    with priorities whose visits are not interrupted (Cobham 1954). A longer wait stays longer.
+    By run, a fixed series of their joins, DRAWS at most. Each that joins during the newcomer's wait
+    adds its work, during which more may join: on average the wait is multiplied by 1 / (1 - load),
+    as in a queue with priorities whose visits are not interrupted (Cobham 1954). A longer wait
+    stays longer.
     """
 
     def __init__(self, joins_per_second: float, works: Sequence[float]) -> None:
@@ -472,7 +474,7 @@ class _Overtakers:
         for wait, gaps, works in zip(waits, self._gaps, self._works, strict=True):
             until = wait
             at = 0.0
-            for gap, work in zip(cycle(gaps), cycle(works)):
+            for gap, work in zip(gaps, works, strict=True):
                 at += self._mean_gap * gap
                 if at >= until:
                     break
