@@ -6,13 +6,33 @@ from tests.cli.conftest import CommandLine
 def test_a_created_group_is_printed_in_the_words_of_the_interface(cli: CommandLine) -> None:
     named = ("provider-group", "create", "--external-id", "docs-1", "--name")
     group = cli.json(*named, "Doctors")
-    assert list(group) == ["id", "type", "name", "external_id", "created_at"]
+    assert list(group) == ["id", "type", "name", "external_id", "created_at", "duty_hours"]
     assert (group["type"], group["external_id"]) == ("provider_groups", "docs-1")
     assert cli.json("provider-group", "list") == [group]
     assert "docs-1" in cli.text("provider-group", "list")
     assert cli.refused(*named, "Others") == "Error: --external-id is already in use.\n"
     assert [entry["action"] for entry in cli.audit_trail()] == ["provider_group.created"]
     assert cli.json("provider-group", "create", "--name", "Nurses")["external_id"] is None
+
+
+def test_a_group_has_its_own_hours_after_which_a_duty_ends(cli: CommandLine, group: str) -> None:
+    assert [one["duty_hours"] for one in cli.json("provider-group", "list")] == [12]
+    change = ("provider-group", "set", group, "--duty-hours")
+    assert cli.json(*change, "8")["duty_hours"] == 8
+    cli.json(*change, "8")
+    night = cli.json("provider-group", "create", "--name", "Night", "--duty-hours", "24")
+    assert [one["duty_hours"] for one in cli.json("provider-group", "list")] == [8, 24]
+    changes = [
+        (entry["action"], entry["subject_id"], entry["detail"]) for entry in cli.audit_trail()[-2:]
+    ]
+    assert changes == [
+        ("provider_group.changed", int(group), {"fields": ["duty_hours"]}),
+        ("provider_group.created", night["id"], None),
+    ]
+    for hours in ("0", "73"):
+        assert "--duty-hours" in cli.refused(*change, hours, status=2)
+    said = cli.refused("provider-group", "set", "77", "--duty-hours", "8")
+    assert "frontdesk provider-group list" in said
 
 
 def test_a_created_plan_is_printed_in_the_words_of_the_interface(

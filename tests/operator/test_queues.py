@@ -154,6 +154,7 @@ def test_the_error_of_an_estimate_that_was_shown_is_in_the_metrics(
     api: Api, feeder: Api, customer: Customer, clock: SetClock
 ) -> None:
     assert "frontdesk_queue_estimate_matched{" not in feeder.get("/metrics").text
+    assert 'frontdesk_queue_lapsed_duties{provider_group_id="1"} 0.0' in feeder.get("/metrics").text
     assert queue_of(api)["estimated_wait_time"] == 0
     plan = customer.plan_ids[0]
     for type_, second in (("patient.joined", 5), ("visit.started", 45)):

@@ -4,6 +4,7 @@ all processes share.
 
 from collections.abc import Iterable
 from contextlib import closing
+from dataclasses import replace
 from datetime import timedelta
 from math import ceil, exp
 
@@ -30,7 +31,12 @@ from frontdesk.queues.estimate.simulation import SimulatedWait
 from frontdesk.queues.estimate.waits import WIDTHS, estimate_waits, with_record
 from frontdesk.queues.model import EstimateRecords, QueueInfo, QueueSnapshot, ReplayEvent
 from frontdesk.queues.snapshot import COUNTED_EVERY, LONGEST_LOOK, SETTLED, counted, queue_state
-from frontdesk.queues.store.snapshots import find_snapshot, list_records, save_snapshot
+from frontdesk.queues.store.snapshots import (
+    find_snapshot,
+    list_outcomes,
+    list_records,
+    save_snapshot,
+)
 from frontdesk.reach import EVERY, Reach
 from tests.conftest import SetClock
 from tests.factories import NOW
@@ -188,7 +194,15 @@ def test_what_was_learnt_is_stored_and_read_as_it_was(db: Database) -> None:
     plan = clinic.plan_ids[0]
     known = record([1300, 100, 600], patient_class="urgent")
     urgent = WaitEstimate(60, 30, 90, EstimateBasis(0, 66.0, 0.9, 1.1))
-    info = QueueInfo(600, 3, True, 300, 1200, BASIS, {"urgent": urgent})
+    info = QueueInfo(
+        600,
+        3,
+        doctors_on_duty=True,
+        low_seconds=300,
+        high_seconds=1200,
+        basis=BASIS,
+        classes={"urgent": urgent},
+    )
     records = EstimateRecords(NOW, {plan: known})
     stored = QueueSnapshot({plan: info}, 60, NOW, NOW + timedelta(minutes=1), records)
     with db.write() as tx:
@@ -306,3 +320,39 @@ def test_the_shared_snapshot_has_the_corrected_interval(
         many.low_seconds,
     )
     assert (many.high_seconds or 0) > 1.5 * (few.high_seconds or 0) > 0
+
+
+def test_a_patient_is_compared_with_the_estimate_of_its_class(db: Database) -> None:
+    """A class that the plan had not when the estimate was given counts as any patient."""
+    clinic = make_clinic(db)
+    plan = clinic.plan_ids[0]
+    urgent = WaitEstimate(5, 2, 9, EstimateBasis(0, 5.0))
+    info = QueueInfo(
+        60,
+        0,
+        doctors_on_duty=True,
+        low_seconds=30,
+        high_seconds=90,
+        basis=BASIS,
+        classes={"urgent": urgent},
+    )
+    snapshot = QueueSnapshot({plan: info}, 60, NOW, NOW + timedelta(minutes=1))
+    later = replace(
+        snapshot, taken_at=NOW + timedelta(minutes=1), expires_at=NOW + timedelta(minutes=2)
+    )
+    with db.write() as tx:
+        save_snapshot(tx, clinic.account_id, snapshot, logged=())
+        save_snapshot(tx, clinic.account_id, later, logged=())
+    classes = {"v0": "urgent", "v1": "new"}
+    events = [event("on", ON, -100, provider_group_id=clinic.group_id, doctor="a")]
+    for number, (visit, patient_class) in enumerate(classes.items()):
+        of_visit = {"plan_id": plan, "visit": visit}
+        joined = event(f"j{number}", JOINED, 60 * number + 1, **of_visit)
+        events.append(joined._replace(patient_class=patient_class))
+        events.append(event(f"s{number}", STARTED, 60 * number + 8, doctor="a", **of_visit))
+    feed(db, *events)
+    first, second = db.ask(lambda tx: list_outcomes(tx, Reach.of(clinic.account_id), NOW))
+    assert (first.estimate, first.patient_class) == (urgent, "urgent")
+    assert (second.estimate[:3], second.patient_class) == ((60, 30, 90), None)
+    counted_now = count(db, clinic, EstimateRecords(NOW, {}), 60)
+    assert set(counted_now.plans[plan].errors) == {None, "urgent"}

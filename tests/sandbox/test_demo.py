@@ -139,3 +139,28 @@ def test_a_practice_sees_everybody_in_turn_and_loses_nobody() -> None:
     assert set(ways) <= {whole[:1], whole[:2], whole, whole[1:], whole[2:], left, left[1:]}
     assert ways[whole] > 100
     assert [seen["old-0"], seen["old-1"][-1:]] == [("visit.ended",), ("visit.ended",)]
+
+
+def test_a_practice_sees_urgent_patients_first() -> None:
+    practice = Practice(1, [5], ["dr-1", "dr-2"], "sim", Random(3))
+    practice.begin()
+    waiting: dict[str, str] = {}
+    overtaken = 0
+    for _, happening in practice.until(24 * 3600):
+        visit = happening.get("visit", "")
+        if happening["type"] == "patient.joined":
+            waiting[visit] = happening["class"]
+            assert happening.get("priority", 0) == (happening["class"] == "urgent")
+        elif happening["type"] == "visit.started":
+            first = next(
+                (one for one in waiting if waiting[one] == "urgent"), min(waiting, key=_number)
+            )
+            assert visit == first
+            overtaken += visit != next(iter(waiting))
+        if happening["type"] in ("visit.started", "patient.left"):
+            waiting.pop(visit, None)
+    assert overtaken > 5
+
+
+def _number(visit: str) -> int:
+    return int(visit.rpartition("-")[2])

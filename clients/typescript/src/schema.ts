@@ -2886,7 +2886,7 @@ export interface components {
         /** @description `true`: each plan has a `queue_interval` beside its `queue_info`. */
         queue_interval: boolean;
         /** @description The estimate is for a patient of this class, and each plan has a `queue_interval` that says so. */
-        class: string;
+        newcomer_class: string;
         /** @description Only the plan with exactly this `external_id`. */
         external_id: string;
         /** @description Plans per page; without it the answer holds every plan. */
@@ -3233,7 +3233,7 @@ export type ParameterEventPageSize = components['parameters']['event_page_size']
 export type ParameterEventPageAfter = components['parameters']['event_page_after'];
 export type ParameterEndpointId = components['parameters']['endpoint_id'];
 export type ParameterQueueInterval = components['parameters']['queue_interval'];
-export type ParameterClass = components['parameters']['class'];
+export type ParameterNewcomerClass = components['parameters']['newcomer_class'];
 export type ParameterExternalId = components['parameters']['external_id'];
 export type ParameterPageSize = components['parameters']['page_size'];
 export type ParameterPageAfter = components['parameters']['page_after'];
@@ -6514,7 +6514,7 @@ export interface operations {
                 /** @description `true`: each plan has a `queue_interval` beside its `queue_info`. */
                 queue_interval?: components["parameters"]["queue_interval"];
                 /** @description The estimate is for a patient of this class, and each plan has a `queue_interval` that says so. */
-                class?: components["parameters"]["class"];
+                class?: components["parameters"]["newcomer_class"];
             };
             header?: {
                 /** @description The `ETag` of an earlier read, such as `"8c6c1d7f0a3b2e19"`: 304 if nothing has changed since. To write a member, `*`: 412 if it is stored already. */

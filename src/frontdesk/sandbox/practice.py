@@ -20,6 +20,9 @@ LOAD = 0.9  # how busy the doctors are kept
 PATIENCE_MINUTES = 45.0
 SHIFT_MINUTES = 180.0
 BREAK_MINUTES = 30.0
+# Of its patients. Urgent ones are seen first.
+CLASSES = {"new": 60, "follow-up": 25, "urgent": 15}
+URGENT = "urgent"
 
 # seconds of the practice's clock, an event without id and time
 TimedEvent = tuple[float, dict[str, Any]]
@@ -45,6 +48,7 @@ class Practice:
     _free: list[str] = field(default_factory=list)
     _leaving: set[str] = field(default_factory=set)
     _busy: dict[str, tuple[str, int]] = field(default_factory=dict)
+    _urgent: set[str] = field(default_factory=set)  # the visits that wait in front of the others
 
     def begin(self, in_visit: Sequence[tuple[str, int, str]] = ()) -> None:
         """`in_visit`: visit, plan and doctor of the visits in progress."""
@@ -72,16 +76,27 @@ class Practice:
     def _comes(self, at: float, _: str) -> Iterator[dict[str, Any]]:
         visit = f"{self.mark}-{next(self._visits)}"
         plan_id = self.chance.choice(self.plan_ids)
-        self.waiting.append((visit, plan_id))
+        [patient_class] = self.chance.choices([*CLASSES], [*CLASSES.values()])
+        joined: dict[str, Any] = {"type": "patient.joined", "plan_id": plan_id, "visit": visit}
+        joined["class"] = patient_class
+        if patient_class == URGENT:
+            joined["priority"] = 1
+            self.waiting.insert(
+                sum(known in self._urgent for known, _ in self.waiting), (visit, plan_id)
+            )
+            self._urgent.add(visit)
+        else:
+            self.waiting.append((visit, plan_id))
         self._schedule(at + self._minutes(PATIENCE_MINUTES), "gives_up", visit)
         self._schedule(
             at + self._minutes(VISIT_MINUTES / LOAD / max(1, len(self.doctors))), "comes", ""
         )
-        yield {"type": "patient.joined", "plan_id": plan_id, "visit": visit}
+        yield joined
 
     def _gives_up(self, _at: float, visit: str) -> Iterator[dict[str, Any]]:
         for known, plan_id in [patient for patient in self.waiting if patient[0] == visit]:
             self.waiting.remove((known, plan_id))
+            self._urgent.discard(known)
             yield {"type": "patient.left", "plan_id": plan_id, "visit": visit}
 
     def _done(self, _at: float, doctor: str) -> Iterator[dict[str, Any]]:
@@ -127,6 +142,7 @@ class Practice:
         while self._free and self.waiting:
             doctor = self._free.pop(0)
             visit, plan_id = self.waiting.popleft()
+            self._urgent.discard(visit)
             self._busy[doctor] = (visit, plan_id)
             seconds = 60 * self.chance.lognormvariate(log(VISIT_MINUTES) - SPREAD**2 / 2, SPREAD)
             self._schedule(at + seconds, "done", doctor)

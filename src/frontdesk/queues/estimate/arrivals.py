@@ -1,4 +1,4 @@
-"""The patients that joined a group lately: of which class and priority, and how often.
+"""The patients of a group's last hours: of which class and priority, and how often they come.
 
 The priority of a newcomer is that of the recent patients of its plan and class. Where these differ,
 each run of the simulation gets another one of them.
@@ -8,28 +8,41 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import accumulate, repeat
+from operator import attrgetter
 from random import Random
 
-from frontdesk.queues.estimate.model import DoctorPool, Newcomer
+from frontdesk.queues.estimate.model import RECENT_SECONDS, DoctorPool, Newcomer
 
 RATE_SECONDS = 3600.0  # the rate of joining is that of this time
 MOST_CLASSES = 8  # of a plan, that an account gets estimates of
 
+LEAST_KNOWN = 10  # of a plan; with fewer ended waits the line tells of its patients, too
+
 Kind = tuple[int, str | None]  # a plan and a class of its patients
+# Of a plan: how many patients of each class and priority.
+_Counts = Counter[tuple[str | None, int]]
 
 
 class RecentPatients:
-    """The patients of the last hours, counted by plan, class and priority: those whose wait is over
-    and those in the line.
+    """The patients of the last hours, counted by plan, class and priority.
 
-    `has_priorities` false: all have the same priority, 0, and nothing is counted.
+    Those in the line count where little else is known: otherwise one more patient in the line would
+    make a newcomer another one. `has_priorities` false: all have the same priority, 0, and nothing
+    is counted.
     """
 
     def __init__(self, pool: DoctorPool) -> None:
-        self.has_priorities = any(pool.priorities) or any(wait.priority for wait in pool.past_waits)
-        self._counts: dict[int, Counter[tuple[str | None, int]]] = {}
+        past_priorities = map(attrgetter("priority"), pool.past_waits)
+        self.has_priorities = any(pool.priorities) or any(past_priorities)
+        self._counts: dict[int, _Counts] = {}
+        self._in_line: dict[int, _Counts] = {}
         if self.has_priorities:
-            self._counts = _counts(pool)
+            self._counts = _ended(pool)
+            self._in_line = _waiting(pool)
+        for plan_id, waiting in self._in_line.items():
+            ended = self._counts.setdefault(plan_id, Counter())
+            if ended.total() < LEAST_KNOWN:
+                self._counts[plan_id] = ended + waiting
 
     @property
     def kinds(self) -> set[Kind]:
@@ -63,7 +76,7 @@ class RecentPatients:
     def shares_above(self, plan_id: int, priority: int) -> dict[Kind, float]:
         """The share of each kind among the plan's patients, counted with a higher priority only."""
         counts = self._counts.get(plan_id, Counter())
-        total = sum(counts.values())
+        total = counts.total()
         shares = defaultdict[Kind, float](float)
         for (patient_class, own), count in counts.items():
             if own > priority:
@@ -71,21 +84,35 @@ class RecentPatients:
         return shares
 
     def _priorities(self, kind: Kind) -> Counter[int]:
+        """How many patients of the kind had each priority: of its class, else of its plan."""
         plan_id, patient_class = kind
-        of_plan = Counter[int]()
-        of_class = Counter[int]()
-        for (own, priority), count in self._counts.get(plan_id, Counter()).items():
-            of_plan[priority] += count
-            if own == patient_class:
-                of_class[priority] += count
-        return of_plan if patient_class is None else of_class or of_plan
+        of_plan = self._counts.get(plan_id, Counter())
+        if patient_class is not None:
+            for counts in (of_plan, self._in_line.get(plan_id, Counter())):
+                if of_class := _by_priority(counts, patient_class):
+                    return of_class
+        return _by_priority(of_plan)
 
 
-def _counts(pool: DoctorPool) -> dict[int, Counter[tuple[str | None, int]]]:
-    counts = defaultdict[int, Counter[tuple[str | None, int]]](Counter)
+def _by_priority(counts: _Counts, patient_class: str | None = None) -> Counter[int]:
+    """`patient_class` None: of any class."""
+    found = Counter[int]()
+    for (own, priority), count in counts.items():
+        if patient_class in (None, own):
+            found[priority] += count
+    return found
+
+
+def _ended(pool: DoctorPool) -> dict[int, _Counts]:
+    counts = defaultdict[int, _Counts](Counter)
     for wait in pool.past_waits:
         if wait.plan_id is not None:
             counts[wait.plan_id][wait.patient_class, wait.priority] += 1
+    return counts
+
+
+def _waiting(pool: DoctorPool) -> dict[int, _Counts]:
+    counts = defaultdict[int, _Counts](Counter)
     classes = pool.classes or repeat(None)
     priorities = pool.priorities or repeat(0)
     for plan_id, patient_class, priority in zip(pool.waiting, classes, priorities, strict=False):
@@ -101,16 +128,16 @@ def recent_classes(pool: DoctorPool) -> dict[int, list[str]]:
     >>> recent_classes(DoctorPool([], waiting=[7, 7, 7, 8], past=[], classes=classes))
     {7: ['urgent', 'new']}
     """
-    found = {}
-    for plan_id, pairs in _counts(pool).items():
-        counts = Counter[str]()
-        for (patient_class, _), count in pairs.items():
-            if patient_class is not None:
-                counts[patient_class] += count
-        if counts:
-            ordered = sorted(counts, key=lambda name: (-counts[name], name))
-            found[plan_id] = ordered[:MOST_CLASSES]
-    return found
+    by_plan = defaultdict[int, Counter[str]](Counter)
+    for counts in (_ended(pool), _waiting(pool)):
+        for plan_id, of_plan in counts.items():
+            for (patient_class, _), count in of_plan.items():
+                if patient_class is not None:
+                    by_plan[plan_id][patient_class] += count
+    return {
+        plan_id: sorted(counts, key=lambda name: (-counts[name], name))[:MOST_CLASSES]
+        for plan_id, counts in by_plan.items()
+    }
 
 
 def joins(pool: DoctorPool) -> Iterator[tuple[float, Kind]]:
@@ -127,12 +154,15 @@ def joins(pool: DoctorPool) -> Iterator[tuple[float, Kind]]:
         yield past.ended_seconds_ago + past.seconds + (past.waited_seconds or 0.0), kind
 
 
-def join_rates(pool: DoctorPool, *, known_for: float) -> dict[int, float]:
-    """By plan, how many patients join it in a second. `known_for`: for how many seconds back all
-    joins are known.
+def visit_rates(pool: DoctorPool, *, known_for: float) -> dict[int, float]:
+    """By plan, how many of its patients are seen in a second. `known_for`: for how many seconds back
+    all visits are known.
     """
-    span = min(4 * RATE_SECONDS, known_for)
+    span = min(RECENT_SECONDS, known_for)
     if span <= 0:
         return {}
-    counts = Counter(plan_id for ago, (plan_id, _) in joins(pool) if ago <= span)
+    started = [(past.ended_seconds_ago + past.seconds, past.plan_id) for past in pool.past]
+    for doctor in pool.doctors:
+        started += [(visit.elapsed_seconds, visit.plan_id) for visit in doctor.visits]
+    counts = Counter(plan_id for ago, plan_id in started if ago <= span)
     return {plan_id: count / span for plan_id, count in counts.items()}

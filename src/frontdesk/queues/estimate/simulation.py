@@ -18,7 +18,7 @@ from operator import add, attrgetter, itemgetter
 from random import Random
 from typing import NamedTuple, TypeVar
 
-from frontdesk.queues.estimate.arrivals import Kind, RecentPatients, join_rates
+from frontdesk.queues.estimate.arrivals import Kind, RecentPatients, visit_rates
 from frontdesk.queues.estimate.distributions import Lengths, Point, lengths_by_kind
 from frontdesk.queues.estimate.doctors import Pauses, Turns
 from frontdesk.queues.estimate.late_feed import UnseenJoin, as_reported, unseen_joins
@@ -39,8 +39,8 @@ SLOTS_SIMULATED = (
 TURNS_SIMULATED = 4000  # the longer the line, the fewer runs: so do those of many turns
 DRAWS = 256  # places in the line before the draws repeat
 LEAVING_STEPS = 8  # of the rate at which patients leave, at most; each has as many leavers at least
-# Of the doctors' time, taken by all patients that join: more of them joined by chance, and no line
-# grows for ever.
+# Of the doctors' time, that all patients take: where it was more, more of them came by chance, and
+# no line grows for ever.
 MOST_LOAD = 0.9
 CLASS_LEAVERS = 4.0  # so many leavers at all patients' rate are assumed of a class
 TRIMMED_PART = (
@@ -200,9 +200,9 @@ class QueueSimulation:
         self._unseen: list[list[UnseenJoin]] = []
         if self._late:
             self._unseen = unseen_joins(pool, self._runs, known_for=self._turns.horizon)
-        self._join_rates: dict[int, float] = {}
+        self._visit_rates: dict[int, float] = {}
         if self._patients.has_priorities:
-            self._join_rates = join_rates(pool, known_for=self._turns.horizon)
+            self._visit_rates = visit_rates(pool, known_for=self._turns.horizon)
         kinds = self._all_kinds(pool, plan_ids)
         self._awaited = set(pool.waiting)
         self._lengths = lengths_by_kind(self._turns.past, kinds)
@@ -275,23 +275,28 @@ class QueueSimulation:
         )
 
     def _overtakers(self, teams: Choice, priority: int) -> "_Overtakers | None":
-        """The patients of a higher priority that are expected to join; None if there are none."""
+        """The patients of a higher priority that are expected to join; None if there are none.
+
+        Their share and rate are those of the patients that were seen: the line says nothing of
+        them, so that one more patient in it never shortens a wait.
+        """
         works: list[Point] = []
         slots = sum(self._slots[i] for i in teams)
-        load = 0.0  # of all that join, as a share of the doctors' time
-        for plan_id, joins_per_second in self._join_rates.items():
+        load = 0.0  # of all patients, as a share of the doctors' time
+        for plan_id, per_second in self._visit_rates.items():
             served_by = self._teams_of[plan_id]
             shared = sum(self._slots[i] for i in served_by if i in teams)
             if shared:
-                to_teams = joins_per_second * shared / sum(self._slots[i] for i in served_by)
+                to_teams = per_second * shared / sum(self._slots[i] for i in served_by)
                 load += to_teams * self._mean_of((plan_id, None)) / slots
                 for kind, share in self._patients.shares_above(plan_id, priority).items():
                     rate = to_teams * share / self._runs
                     works += [(length / slots, rate) for length in self._parts[kind]]
         if not works:
             return None
-        per_second = sum(rate for _, rate in works) * min(1.0, MOST_LOAD / load)
-        return _Overtakers(per_second, Lengths(works).parts(self._runs))
+        bound = min(1.0, MOST_LOAD / load)
+        parts = [bound * work for work in Lengths(works).parts(self._runs)]
+        return _Overtakers(sum(rate for _, rate in works), parts)
 
     def _mean_of(self, kind: Kind) -> float:
         return sum(self._parts[kind]) / self._runs
@@ -308,9 +313,9 @@ class QueueSimulation:
             kinds.update([(visit.plan_id, visit.patient_class) for visit in doctor.visits])
         # Unseen patients may join any plan of the group, also of another account.
         kinds.update(join.kind for joins in self._unseen for join in joins)
-        if self._join_rates:
+        if self._visit_rates:
             kinds.update(self._patients.kinds)
-            kinds.update((plan_id, None) for plan_id in self._join_rates)
+            kinds.update((plan_id, None) for plan_id in self._visit_rates)
         return kinds
 
     def _line_of(self, pool: DoctorPool) -> _Line:
