@@ -42,6 +42,7 @@ LEAVING_STEPS = 8  # of the rate at which patients leave, at most; each has as m
 # Of the doctors' time, that all patients take: where it was more, more of them came by chance, and
 # no line grows for ever.
 MOST_LOAD = 0.9
+MOST_JOINS = 1000  # of one run: its draws may take more than the doctors' time, and never end
 CLASS_LEAVERS = 4.0  # so many leavers at all patients' rate are assumed of a class
 TRIMMED_PART = (
     8  # an eighth of the runs is left out at either end: a value between mean and median fits best
@@ -454,7 +455,7 @@ class QueueSimulation:
 class _Overtakers:
     """Patients that will join behind a newcomer, and are served before it.
 
-    By run, a fixed series of their joins, DRAWS at most. Each that joins during the newcomer's wait
+    By run, a fixed series of their joins, MOST_JOINS at most. Each that joins during the newcomer's wait
     adds its work, during which more may join: on average the wait is multiplied by 1 / (1 - load),
     as in a queue with priorities whose visits are not interrupted (Cobham 1954). A longer wait
     stays longer.
@@ -462,25 +463,28 @@ class _Overtakers:
 
     def __init__(self, joins_per_second: float, works: Sequence[float]) -> None:
         """`works`: equally likely parts of a visit's seconds, divided by the number of slots."""
-        runs = len(works)
         self._mean_gap = 1 / joins_per_second
+        self._works = works
+        runs = len(works)
         self._gaps = _exponential(runs, Draw.JOIN)
-        in_order = _shuffles(runs, Draw.JOIN_LENGTH)
-        self._works = list(zip(*[shuffled(works) for shuffled in in_order], strict=True))
+        self._parts = list(zip(*_orders(runs, Draw.JOIN_LENGTH), strict=True))
 
     def delay(self, waits: Sequence[float]) -> list[float]:
         """`waits`, by run, with the work of those that join in the meantime."""
-        delayed = []
-        for wait, gaps, works in zip(waits, self._gaps, self._works, strict=True):
-            until = wait
-            at = 0.0
-            for gap, work in zip(gaps, works, strict=True):
-                at += self._mean_gap * gap
-                if at >= until:
-                    break
-                until += work
-            delayed.append(until)
-        return delayed
+        return [
+            self._delayed(wait, zip(cycle(gaps), cycle(parts), strict=False))
+            for wait, gaps, parts in zip(waits, self._gaps, self._parts, strict=True)
+        ]
+
+    def _delayed(self, wait: float, joins: Iterable[tuple[float, int]]) -> float:
+        """`joins`: gaps in means, and numbers of parts."""
+        at = 0.0
+        for gap, part in islice(joins, MOST_JOINS):
+            at += self._mean_gap * gap
+            if at >= wait:
+                break
+            wait += self._works[part]
+        return wait
 
 
 def _runs_for(staff: Iterable[Doctor], waiting: int) -> int:
