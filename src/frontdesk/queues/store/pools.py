@@ -219,7 +219,7 @@ DUTY_EVENTS = (
 )
 
 
-class _WaitingLine(NamedTuple):
+class _GroupLine(NamedTuple):
     """The patients of a group in order of arrival: `classes`, `priorities` are empty if no patient
     has one.
     """
@@ -326,16 +326,16 @@ def _ongoing_visits(
     return visits, late
 
 
-def _waiting(tx: Tx, groups: Collection[int], now: datetime) -> defaultdict[int, _WaitingLine]:
-    lines: defaultdict[int, _WaitingLine] = defaultdict(_WaitingLine)
+def _waiting(tx: Tx, groups: Collection[int], now: datetime) -> defaultdict[int, _GroupLine]:
+    lines: defaultdict[int, _GroupLine] = defaultdict(_GroupLine)
     values = {"groups": groups, "since": now - LONGEST_WAIT, "now": now}
     for group, terms, times in tx.execute(WAITING, values):
         waited = [_ago(datetime.fromisoformat(joined_at), now) for joined_at in times.split(",")]
         if "/" not in terms:
-            lines[group] = _WaitingLine(list(map(int, terms.split(","))), waited)
+            lines[group] = _GroupLine(list(map(int, terms.split(","))), waited)
             continue
         ids, classes, priorities = zip(*map(_read_terms, terms.split(",")), strict=True)
-        lines[group] = _WaitingLine(
+        lines[group] = _GroupLine(
             plan_ids=list(ids),
             waited=waited,
             classes=list(classes) if any(classes) else (),
