@@ -211,6 +211,14 @@ SCENARIOS = [
     clinic("classes with priority", replace(steady(24), classes=URGENT_FIRST), all_day(6)),
     clinic("booked visits", replace(steady(26), classes=BOOKED_FIRST), all_day(6)),
     clinic("reported pauses", steady(24), reported_breaks),
+    Scenario(
+        "a plan goes first, unreported",
+        {
+            1: steady(13, lognormal(14 * MINUTE, 0.6)),
+            2: replace(steady(9, lognormal(8 * MINUTE, 0.6)), goes_first=True),
+        },
+        all_day(5),
+    ),
     clinic("arrivals follow the hour", Plan(by_the_hour(10, 36), VISITS, 36), all_day(6)),
     clinic(
         "a telephone line",

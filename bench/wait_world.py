@@ -58,6 +58,7 @@ class Plan:
     of a plan without `classes`.
 
     `is_reported` false: the patients go before all others, and the feed does not report them.
+    `goes_first`: they go before those of other plans, and the feed does not say so.
     """
 
     rate: Callable[[float], float]
@@ -65,6 +66,7 @@ class Plan:
     peak_rate: float
     patience: Draw | None = None
     is_reported: bool = True
+    goes_first: bool = False
     classes: tuple[PatientClass, ...] = ()
 
 
@@ -269,9 +271,11 @@ class Day:
         self._match()
 
     def _place_of(self, patient: Patient) -> int:
-        return sum(
-            not other.is_reported or other.priority >= patient.priority for other in self.line
-        )
+        own = self._rank_of(patient)
+        return sum(not other.is_reported or self._rank_of(other) >= own for other in self.line)
+
+    def _rank_of(self, patient: Patient) -> tuple[bool, int]:
+        return self.scenario.plans[patient.plan_id].goes_first, patient.priority
 
     def _lose_patience(self, patient: Patient) -> None:
         if patient.wait is None:

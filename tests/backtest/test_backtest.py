@@ -215,17 +215,17 @@ def test_a_replay_knows_what_the_service_reads_from_its_tables(db: Database) -> 
     ]  # fmt: skip
     pauses = [
         ("a", 100, 500), ("d", 110, 150), ("d", 160, 250), ("d", 170, 240), ("e", 180, 400),
-        ("f", 190, 310), ("g", 200, 220),
+        ("f", 190, 310), ("g", 200, 220), ("h", 205, 1000), ("h", 205, 380),
     ]  # fmt: skip
     told = [
         event("on a", ON, 0, provider_group_id=group, doctor="a"),
         event("on b", ON, 0, provider_group_id=group, doctor="b", plan_ids=(first,), capacity=2),
-        *(event(f"on {name}", ON, 0, provider_group_id=group, doctor=name) for name in "cdefg"),
+        *(event(f"on {name}", ON, 0, provider_group_id=group, doctor=name) for name in "cdefgh"),
         event("off g", OFF, 210, provider_group_id=group, doctor="g"),
         event("f again", ON, 230, provider_group_id=group, doctor="f"),
         *(
             event(
-                f"pause {begin}", PAUSED, begin, provider_group_id=group, doctor=name, until=at(end)
+                f"pause {end}", PAUSED, begin, provider_group_id=group, doctor=name, until=at(end)
             )
             for name, begin, end in pauses
         ),
@@ -250,10 +250,28 @@ def test_a_replay_knows_what_the_service_reads_from_its_tables(db: Database) -> 
         assert one.known_at == pytest.approx(NOW.timestamp())
         replay.apply(one)
     assert _sorted(replay.pool(now.timestamp())) == _sorted(pool)
-    assert [doctor.paused_seconds for doctor in pool.doctors if doctor.paused_seconds] == [200.0]
+    assert [doctor.paused_seconds for doctor in pool.doctors if doctor.paused_seconds] == [200, 700]
     assert sorted(pool.resumed) == [("d", 60.0), ("d", 150.0), ("e", 50.0), ("f", 70.0)]
     assert list(pool.priorities) == [0, 0, 0, 0, -2, 0]
     assert list(pool.classes) == [None, None, None, "new", None, "new"]
+
+    later = now + timedelta(hours=4) - timedelta(seconds=135)  # the pauses since 165
+    with db.read() as tx:
+        resumed = select_pools(tx, [group], later)[group].resumed
+    assert sorted(replay.pool(later.timestamp()).resumed) == sorted(resumed)
+    assert {doctor for doctor, _ in resumed} == {"d", "e", "f", "h"}
+
+
+def test_a_visit_before_a_pause_ends_it_not_though_it_is_told_later() -> None:
+    replay = QueueReplay()
+    replay.apply(on(0))
+    replay.apply(ReplayEvent(100, PAUSED, doctor="a", until=400))
+    replay.apply(ReplayEvent(90, STARTED, 1, "v", "a", known_at=110))
+    [doctor] = replay.pool(200).doctors
+    assert (doctor.paused_seconds, replay.pool(200).resumed) == (200, [])
+    replay.apply(ReplayEvent(250, STARTED, 1, "w", "a"))
+    [doctor] = replay.pool(300).doctors
+    assert (doctor.paused_seconds, replay.pool(300).resumed) == (0, [("a", 50)])
 
 
 def test_a_replay_counts_whom_the_service_counts_whatever_happens_in_one_second(

@@ -99,6 +99,8 @@ def test_a_booked_patient_is_asked_about_at_the_booked_time() -> None:
     booked = patient("booked", *times, not_before=700.0)
     stay = stays([ON_DUTY, *BUSY, *booked])["booked"]
     assert (stay.joined_at, stay.wait_seconds) == (700.0, 200.0)
+    assert run_backtest([ON_DUTY, *BUSY, *booked], since=600.0).joined == 1
+    assert run_backtest([ON_DUTY, *BUSY, *booked], since=701.0).joined == 0
     judged = {
         one.joined_at: one for one in run_backtest([ON_DUTY, *BUSY, *booked], since=0.0).judged
     }

@@ -57,7 +57,7 @@ def test_an_estimate_that_is_worse_than_a_rival_is_not_to_be_used() -> None:
 def test_an_estimate_as_near_as_the_best_rival_is_no_nearer() -> None:
     told = verdict(400, 100, 100)
     assert told.code == "not_nearer"
-    assert "no nearer than the best simple rule (last wait: 100 s)" in told.message
+    assert "about as near as the best simple rule (last wait: 100 s)" in told.message
 
 
 def test_what_may_be_chance_is_not_held_against_the_estimate() -> None:
@@ -65,6 +65,13 @@ def test_what_may_be_chance_is_not_held_against_the_estimate() -> None:
     rival = figures.best_rival
     assert 0 < rival.further_seconds < 2 * rival.standard_error
     assert verdict_of(figures, {"position 2": figures}).code == "not_nearer"
+
+
+def test_what_may_be_chance_does_not_speak_for_the_estimate() -> None:
+    figures = figures_of(judged(400, 94, 0, noise=131))
+    rival = figures.best_rival
+    assert -2 * rival.standard_error < rival.further_seconds < 0
+    assert verdict_of(figures, {}).code == "not_nearer"
 
 
 def test_a_plan_or_a_position_where_it_is_worse_is_named() -> None:

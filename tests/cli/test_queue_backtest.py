@@ -229,3 +229,6 @@ def test_a_late_end_and_a_late_row_do_not_empty_a_file(
     assert found["warnings"] == []
     [warning] = bare_cli.json(*asked)["warnings"]
     assert (warning["code"], warning["lines"]) == ("rows_apart", [62])
+    [local] = bare_cli.json(*asked, "--time-zone", "Asia/Tokyo")["warnings"]
+    assert "2026-11-28 08:00+00:00" in warning["message"]
+    assert "2026-11-28 17:00+09:00" in local["message"]

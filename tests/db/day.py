@@ -92,6 +92,7 @@ from frontdesk.formats.model import FileMode
 from frontdesk.installation import build_asgi
 from frontdesk.invitations.protocol import DeliveryContext, expire_leases
 from frontdesk.invitations.unproven import vouch_for
+from frontdesk.plans.changes import change_provider_group
 from frontdesk.privacy import find_place_of
 from frontdesk.privacy.erasure import (
     erase_person,
@@ -595,6 +596,7 @@ class Installation:
         answer = self.operator.post("/operator/v1/queue-events", {"events": events})
         assert answer.json()["stored"] == 4
         with self.db.write() as tx:
+            change_provider_group(tx, 1, duty_hours=12 + n % 2)
             end_lapsed_duties(tx, self.clock())
             count_lapsed(tx, self.clock() - timedelta(days=1))
             prune(tx, now=self.clock(), age=DEFAULT_AGE)

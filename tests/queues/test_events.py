@@ -84,7 +84,10 @@ FAULTS: list[tuple[dict[str, Any], dict[str, str]]] = [
     (PAUSE | {"until": "2026-11-20T12:00:00Z"}, {"until": "not_allowed"}),
     (PAUSE | {"until": "soon"}, {"until": "not_a_time"}),
     (PAUSE | {"until": ..., "doctor": ...}, {"until": "required", "doctor": "required"}),
-    (PAUSE | {"at": "x"}, {"at": "not_a_time"}),  # of `until` nothing can be said
+    (
+        PAUSE | {"at": "x", "until": "2026-11-20T11:00:00Z"},
+        {"at": "not_a_time"},
+    ),  # of `until` nothing can be said
 ]
 
 

@@ -101,6 +101,7 @@ def test_events_of_others_do_not_count(db: Database) -> None:
         of_doctor(other, "on", ON, 11),
         of_visit(clinic, "join", JOINED, 11),
         of_visit(clinic, "start", STARTED, 11.5, doctor="dr-2"),
+        of_visit(other, "start", STARTED, 11.5, doctor="dr-1"),
     )
     assert ended_at(db, 13) == [("dr-1", 0.0)]
     with db.read() as tx:

@@ -16,7 +16,7 @@ from frontdesk.backtest.replay import QueueReplay
 from frontdesk.db import Database
 from frontdesk.plans.changes import create_plan
 from frontdesk.plans.model import NewPlan
-from frontdesk.queues.ingest import ingest
+from frontdesk.queues.ingest import ingest, set_waiting
 from frontdesk.queues.model import EventOutcome, EventType, QueueEvent
 from frontdesk.queues.snapshot import queue_state
 from frontdesk.queues.store.events import list_history, list_waiting
@@ -195,7 +195,8 @@ DEFINED: dict[str, tuple[list[Step], dict[str, Any]]] = {
     "a pause goes on in the next one": (
         [duty(PAUSED, 40, until=80), duty(PAUSED, 70, until=160)], {"paused": 60, "resumed": []}),
     "of two that begin at once the longer counts": (
-        [duty(PAUSED, 40, until=160), duty(PAUSED, 40, until=80)], {"paused": 60, "resumed": []}),
+        [duty(PAUSED, 40, until=80), duty(PAUSED, 40, until=160), duty(PAUSED, 40, until=90)],
+        {"paused": 60, "resumed": []}),
     "a pause that was over before the next one has ended": (
         [duty(PAUSED, 40, until=50), duty(PAUSED, 70, until=160)], {"paused": 60, "resumed": [50]}),
     "on duty and a pause at one instant is a pause": (
@@ -247,6 +248,36 @@ def test_what_is_defined_rather_than_obvious(db: Database, case: str) -> None:
         at_ = getattr(row, name, None)
         found[name] = at_ and (at_ - NOW).total_seconds()
     assert {name: found[name] for name in expected} == expected
+
+
+def test_a_visit_of_the_same_name_in_another_group_ends_no_pause(db: Database) -> None:
+    one = make_clinic(db, "One")
+    other = make_clinic(db, "Other")
+    until = NOW + timedelta(seconds=160)
+    for clinic in (one, other):
+        group = {"provider_group_id": clinic.group_id, "doctor": "dr-1"}
+        feed(db, event("on", ON, 0, **group), event("pause", PAUSED, 40, until=until, **group))
+    feed(db, event("start", STARTED, 50, plan_id=other.plan_ids[0], visit="v", doctor="dr-1"))
+    groups = [one.group_id, other.group_id]
+    with db.read() as tx:
+        pools = select_pools(tx, groups, NOW + timedelta(seconds=100))
+    assert [pools[group].doctors[0].paused_seconds for group in groups] == [60.0, 0.0]
+    assert [pools[group].resumed for group in groups] == [[], [("dr-1", 50.0)]]
+
+
+def test_a_booked_patient_can_join_and_leave_by_hand(db: Database) -> None:
+    clinic = make_clinic(db)
+    plan = clinic.plan_ids[0]
+    later = NOW + timedelta(hours=1)
+    for visit in ("comes", "cancels"):
+        feed(db, event(visit, JOINED, 0, plan_id=plan, visit=visit, not_before=later))
+    now = NOW + timedelta(seconds=9)
+    with db.write() as tx:
+        assert set_waiting(tx, plan, "comes", waiting=True, now=now)
+        assert not set_waiting(tx, plan, "comes", waiting=True, now=now)
+        assert set_waiting(tx, plan, "cancels", waiting=False, now=now)
+        assert [row.patient for row in list_waiting(tx, now)] == ["comes"]
+        assert [row.patient for row in list_waiting(tx, later)] == ["comes"]
 
 
 def test_one_visit_of_two_groups_is_two_encounters_and_so_is_an_event_id(db: Database) -> None:

@@ -41,7 +41,8 @@ class Stay(NamedTuple):
 
 
 class Waits:
-    """The waits of patients that joined at `since` or later, by the rules of queues/encounters.py.
+    """The waits of patients that entered the line at `since` or later, by the rules of
+    queues/encounters.py.
 
     `ordered`: events in the order of `event_order`. Compact, because a past may have a million.
     """
@@ -54,7 +55,7 @@ class Waits:
         for event in ordered:
             if event.type not in TRANSITIONS:
                 continue
-            is_asked = event.type is EventType.PATIENT_JOINED and event.at >= since
+            is_asked = _is_asked(event, since)
             if is_asked:
                 self._seconds.append(_OPEN)
                 self._joined_at.append(event.at)
@@ -124,7 +125,7 @@ def line_of(
         moment = event.known_at if in_time else event.at, joining
         about = _about(event)
         moment = latest[about] = max(moment, latest.get(about, moment))
-        if joining and event.at >= since:
+        if _is_asked(event, since):
             stay = waits.stay(asked, event)
             asked += 1
             if stay is not None:
@@ -132,6 +133,13 @@ def line_of(
         heapq.heappush(pending, (moment, 2 * number + 1, event))
     while pending:
         yield _release(pending, latest)
+
+
+def _is_asked(event: ReplayEvent, since: float) -> bool:
+    """A patient joins at `since` or later; one that was booked before, at the booked time."""
+    if event.type is not EventType.PATIENT_JOINED:
+        return False
+    return max(event.at, event.not_before or event.at) >= since
 
 
 def _about(event: ReplayEvent) -> _About:

@@ -42,13 +42,19 @@ def verdict_of(everyone: BacktestFigures, groups: Mapping[str, BacktestFigures])
     if places:
         where = "; ".join(places)
         return Verdict("worse_in_places", f"{overall} Do not use this estimate here: {where}.")
-    return Verdict("nearer" if _nearer(everyone) > 0 else "not_nearer", overall)
+    return Verdict("nearer" if is_nearer(everyone) else "not_nearer", overall)
 
 
 def is_worse(figures: BacktestFigures) -> bool:
     """The best rival is nearer, by more than chance."""
     rival = figures.best_rival
     return rival.further_seconds > BEYOND_CHANCE * rival.standard_error
+
+
+def is_nearer(figures: BacktestFigures) -> bool:
+    """Nearer than the best rival, by more than chance."""
+    rival = figures.best_rival
+    return rival.further_seconds < -BEYOND_CHANCE * rival.standard_error
 
 
 def _is_worth(figures: BacktestFigures) -> bool:
@@ -66,25 +72,22 @@ def _place(name: str, figures: BacktestFigures) -> str:
     )
 
 
-def _nearer(figures: BacktestFigures) -> int:
-    """In whole percent of the best rival's error, below 0 where the estimate is further."""
-    least = figures.best_rival.accuracy.mean_error_seconds
-    if not least:
-        return 0
-    return round(100 * (1 - figures.accuracy.mean_error_seconds / least))
-
-
 def _comparison(figures: BacktestFigures) -> str:
-    own = seconds_text(figures.accuracy.mean_error_seconds)
+    own = figures.accuracy.mean_error_seconds
     best = figures.best_rival
-    rival = seconds_text(best.accuracy.mean_error_seconds)
-    start = f"over {figures.accuracy.matched:,} patients the estimate was wrong by {own} on average"
-    percent = _nearer(figures)
-    if percent > 0:
-        return f"{start}, {percent} % nearer than the best simple rule ({best.name}: {rival})."
+    rival = best.accuracy.mean_error_seconds
+    start = (
+        f"over {figures.accuracy.matched:,} patients the estimate was wrong by {seconds_text(own)} "
+        "on average"
+    )
+    named = f"{best.name}: {seconds_text(rival)}"
+    if is_nearer(figures):
+        return (
+            f"{start}, {100 * (1 - own / rival):.0f} % nearer than the best simple rule ({named})."
+        )
     if is_worse(figures):
-        return f"{start}, and a simple rule ({best.name}) by {rival}."
-    return f"{start}, no nearer than the best simple rule ({best.name}: {rival})."
+        return f"{start}, and a simple rule ({best.name}) by {seconds_text(rival)}."
+    return f"{start}, about as near as the best simple rule ({named})."
 
 
 def _inside(figures: BacktestFigures) -> str:

@@ -2,14 +2,13 @@
 
 from array import array
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import NamedTuple
 
 from frontdesk.backtest.columns import ABSENT, EncounterColumns
 from frontdesk.backtest.encounters_csv import EncountersCsv
 from frontdesk.backtest.judge import BacktestResult
 from frontdesk.backtest.window import RowsApart
-from frontdesk.text import wire_time
 
 WITHOUT_END_SHARE = 0.1  # with more such visits the length of a visit and who is busy are in doubt
 REPEATED_SHARE = 0.01
@@ -54,11 +53,11 @@ def warnings_of_file(found: EncountersCsv) -> Iterator[BacktestWarning]:
         )
 
 
-def warning_of_rows_apart(apart: RowsApart) -> BacktestWarning:
+def warning_of_rows_apart(apart: RowsApart, zone: tzinfo = UTC) -> BacktestWarning:
     rows = f"{len(apart.lines):,} row" + ("s come" if len(apart.lines) > 1 else " comes")
     return BacktestWarning(
         "rows_apart",
-        f"Nobody joined between {_time(apart.since)} and {_time(apart.until)}, and only {rows} "
+        f"Nobody joined between {_time(apart.since, zone)} and {_time(apart.until, zone)}, and only {rows} "
         f"after that, at {_lines(apart.lines)}. The judged days are counted back from the latest "
         "one, so they hold hardly any patient of the file. Correct or remove these rows, or say "
         "with --days how many days to judge.",
@@ -66,8 +65,8 @@ def warning_of_rows_apart(apart: RowsApart) -> BacktestWarning:
     )
 
 
-def warnings_of(found: BacktestResult) -> Iterator[BacktestWarning]:
-    """Warnings about the events that were replayed, stored or of a file."""
+def warnings_of(found: BacktestResult, zone: tzinfo = UTC) -> Iterator[BacktestWarning]:
+    """Warnings about the events that were replayed, stored or of a file; with times of the zone."""
     without = found.visits - found.visits_with_end
     if without >= WITHOUT_END_SHARE * found.visits > 0:
         yield BacktestWarning(
@@ -92,7 +91,7 @@ def warnings_of(found: BacktestResult) -> Iterator[BacktestWarning]:
         yield BacktestWarning(
             "waiting_beside_idle",
             f"At {beside.joinings:,} of {found.joined:,} joinings patients wait beside idle "
-            f"doctors: {beside.waiting} beside {beside.idle} at {_time(beside.at)}. "
+            f"doctors: {beside.waiting} beside {beside.idle} at {_time(beside.at, zone)}. "
             "Check that each row tells how its wait ended (`started` or `left`), and that these "
             "doctors serve this plan at that time.",
         )
@@ -128,5 +127,5 @@ def _lines(lines: Sequence[int]) -> str:
     return f"line {shown}{more}" if len(lines) == 1 else f"lines {shown}{more}"
 
 
-def _time(seconds: float) -> str:
-    return wire_time(datetime.fromtimestamp(seconds, UTC))
+def _time(seconds: float, zone: tzinfo) -> str:
+    return datetime.fromtimestamp(seconds, zone).isoformat(sep=" ", timespec="minutes")

@@ -128,12 +128,13 @@ def backtest(
     Rules of other products are compared too. Nothing is stored. With --csv no database is needed.
     """
     config = settings()
-    zone = None if time_zone is None else _zone(time_zone)
+    of_file = None if time_zone is None else _zone(time_zone)
+    zone = of_file or ZoneInfo("UTC")
     if csv_file is None:
         past = _stored(config, days or DEFAULT_DAYS)
     else:
-        past = _of_file(_read(csv_file, zone, skip_bad_rows), days)
-    return _report(past, zone or ZoneInfo("UTC"))
+        past = _of_file(_read(csv_file, of_file, skip_bad_rows), days, zone)
+    return _report(past, zone)
 
 
 def _zone(name: str) -> ZoneInfo:
@@ -219,14 +220,14 @@ def _of_bytes(stream: BinaryIO, show: Callable[[int, int], None]) -> Callable[[]
     return lambda: show(stream.tell(), size)
 
 
-def _of_file(found: EncountersCsv, days_given: int | None) -> _Past:
+def _of_file(found: EncountersCsv, days_given: int | None, zone: tzinfo) -> _Past:
     rows = found.rows
     days = days_given or DEFAULT_DAYS
     window = judged_days(rows, days)
     warnings = list(warnings_of_file(found))
     apart = None if days_given else rows_apart(rows, window)
     if apart is not None:
-        warnings.insert(0, warning_of_rows_apart(apart))
+        warnings.insert(0, warning_of_rows_apart(apart, zone))
     events = FileEvents(rows, window.since - PAST.total_seconds())
     with _bar("judging") as show:
         result = judge_past(events, since=window.since, progress=show)
@@ -257,7 +258,7 @@ def _bar(doing: str) -> Iterator[Callable[[int, int], None]]:
 
 def _report(past: _Past, zone: ZoneInfo) -> Output:
     result = past.result
-    warnings = [*past.warnings, *warnings_of(result)]
+    warnings = [*past.warnings, *warnings_of(result, zone)]
     value: dict[str, Any] = {
         "days": past.days,
         "from": _local_time(past.first, zone),
@@ -292,7 +293,8 @@ def _days_sentences(value: Mapping[str, Any]) -> Iterator[str]:
         f"Judged: the last {days}. {patients} {whose} came from {begin} to {end} "
         f"({value['time_zone']})."
     )
-    if value["days"] == DEFAULT_DAYS and all_of_file and value["patients"] < all_of_file / 10:
+    is_part = all_of_file and value["patients"] < all_of_file / 10
+    if is_part and value["days"] == DEFAULT_DAYS and not value["warnings"]:
         yield "Judge more of the file with --days."
     counts = (
         ("left_unseen", "left unseen"),

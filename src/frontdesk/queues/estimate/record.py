@@ -19,7 +19,7 @@ ALLOWED = 0.1  # the share of the waits at either side of the interval
 STEP = 0.03
 FEW_WAITS = 50.0  # a band with so many waits counts half, the whole plan the other half
 NARROWEST = 0.5
-WIDEST = 3.0
+WIDEST = 4.0
 
 ERROR_STEP = 0.02  # the means of the last fifty waits or so
 PROOF_STEP = 0.002  # whether the correction helps is judged over five hundred

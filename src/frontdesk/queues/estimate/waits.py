@@ -97,8 +97,9 @@ def with_record(
     seconds = factor * simulated.seconds
     _, below, above = WIDTHS[bisect_right(WIDTHS, simulated.ahead, key=lambda row: row[0]) - 1]
     learnt_below, learnt_above = record.width_factors(simulated.ahead)
-    lower_half = below * learnt_below * max(0.0, seconds - factor * simulated.low)
-    upper_half = above * learnt_above * widening * max(0.0, factor * simulated.high - seconds)
+    # Those of the runs, not multiplied by the factor: it makes no estimate surer.
+    lower_half = below * learnt_below * max(0.0, simulated.seconds - simulated.low)
+    upper_half = above * learnt_above * widening * max(0.0, simulated.high - simulated.seconds)
     rounded = ceil(seconds)
     raw = None if is_late else simulated.seconds
     return WaitEstimate(

@@ -219,7 +219,7 @@ DUTY_EVENTS = (
 )
 
 
-class _Line(NamedTuple):
+class _WaitingLine(NamedTuple):
     """The patients of a group in order of arrival: `classes`, `priorities` are empty if no patient
     has one.
     """
@@ -326,16 +326,16 @@ def _ongoing_visits(
     return visits, late
 
 
-def _waiting(tx: Tx, groups: Collection[int], now: datetime) -> defaultdict[int, _Line]:
-    lines: defaultdict[int, _Line] = defaultdict(_Line)
+def _waiting(tx: Tx, groups: Collection[int], now: datetime) -> defaultdict[int, _WaitingLine]:
+    lines: defaultdict[int, _WaitingLine] = defaultdict(_WaitingLine)
     values = {"groups": groups, "since": now - LONGEST_WAIT, "now": now}
     for group, terms, times in tx.execute(WAITING, values):
         waited = [_ago(datetime.fromisoformat(joined_at), now) for joined_at in times.split(",")]
         if "/" not in terms:
-            lines[group] = _Line(list(map(int, terms.split(","))), waited)
+            lines[group] = _WaitingLine(list(map(int, terms.split(","))), waited)
             continue
         ids, classes, priorities = zip(*map(_read_terms, terms.split(",")), strict=True)
-        lines[group] = _Line(
+        lines[group] = _WaitingLine(
             plan_ids=list(ids),
             waited=waited,
             classes=list(classes) if any(classes) else (),
