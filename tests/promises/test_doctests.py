@@ -20,6 +20,7 @@ MODULES = [
     "frontdesk.mapping.parser",
     "frontdesk.mapping.values",
     "frontdesk.queues.encounters",
+    "frontdesk.queues.estimate.arrivals",
     "frontdesk.queues.estimate.distributions",
     "frontdesk.queues.estimate.late_feed",
     "frontdesk.queues.estimate.record",

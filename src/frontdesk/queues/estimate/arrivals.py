@@ -54,6 +54,8 @@ class RecentPatients:
 
     def usual_priority(self, kind: Kind) -> int:
         """The most frequent priority of the kind, the highest of several; 0 of an unknown one."""
+        if not self.has_priorities:
+            return 0
         counts = self._priorities(kind)
         return max(counts, key=lambda priority: (counts[priority], priority), default=0)
 

@@ -6,21 +6,18 @@ visit lengths once. So every process computes the same number, and few runs are 
 with many doctors or a long line.
 """
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from enum import IntEnum
-from functools import cache
 from heapq import heapify, heapreplace
-from itertools import accumulate, cycle, islice, pairwise, repeat
-from math import log
+from itertools import cycle, islice, pairwise, repeat
 from operator import add, attrgetter, itemgetter
-from random import Random
 from typing import NamedTuple, TypeVar
 
+from frontdesk.queues.estimate.abandonment import AbandonmentModel
 from frontdesk.queues.estimate.arrivals import Kind, RecentPatients, visit_rates
 from frontdesk.queues.estimate.distributions import Lengths, Point, lengths_by_kind
 from frontdesk.queues.estimate.doctors import Pauses, Turns
+from frontdesk.queues.estimate.draws import DRAWS, Draw, exponential, orders, shuffles
 from frontdesk.queues.estimate.late_feed import UnseenJoin, as_reported, unseen_joins
 from frontdesk.queues.estimate.model import (
     LEAST_SECONDS,
@@ -28,8 +25,8 @@ from frontdesk.queues.estimate.model import (
     Doctor,
     DoctorPool,
     Newcomer,
-    PastWait,
 )
+from frontdesk.queues.estimate.overtakers import Overtakers
 
 MIN_RUNS = 4
 MAX_RUNS = 32
@@ -37,13 +34,9 @@ SLOTS_SIMULATED = (
     640  # the more doctors, the fewer runs: the random parts of many doctors average out
 )
 TURNS_SIMULATED = 4000  # the longer the line, the fewer runs: so do those of many turns
-DRAWS = 256  # places in the line before the draws repeat
-LEAVING_STEPS = 8  # of the rate at which patients leave, at most; each has as many leavers at least
 # Of the doctors' time, that all patients take: where it was more, more of them came by chance, and
 # no line grows for ever.
 MOST_LOAD = 0.9
-MOST_JOINS = 1000  # of one run: its draws may take more than the doctors' time, and never end
-CLASS_LEAVERS = 4.0  # so many leavers at all patients' rate are assumed of a class
 TRIMMED_PART = (
     8  # an eighth of the runs is left out at either end: a value between mean and median fits best
 )
@@ -58,15 +51,6 @@ _Patient = tuple[Choice, float, float, float, float]
 _first = itemgetter(0)
 
 
-class Draw(IntEnum):
-    LENGTH = 20160928
-    PATIENCE = 20160929
-    PAUSE = 20160930
-    LATE_END = 20160931
-    JOIN = 20160933
-    JOIN_LENGTH = 20160934
-
-
 class SimulatedWait(NamedTuple):
     """The wait in seconds, its tenth and ninetieth percentile, and the number of patients ahead."""
 
@@ -79,84 +63,6 @@ class SimulatedWait(NamedTuple):
         """With another wait and other ends; what is 0 stays 0."""
         seconds, low, high = (change(part) if part else 0.0 for part in self[:3])
         return self._replace(seconds=seconds, low=low, high=high)
-
-
-@cache
-def _orders(runs: int, draw: Draw) -> list[list[int]]:
-    """By place in the line, the numbers below `runs` in an order that chance has fixed."""
-    chance = Random(draw)  # noqa: S311 - no secret
-    return [chance.sample(range(runs), runs) for _ in range(DRAWS)]
-
-
-@cache
-def _shuffles(runs: int, draw: Draw) -> list[Callable[[Sequence[float]], tuple[float, ...]]]:
-    """By place in the line, a function that puts equally likely parts in the order of the runs.
-    Each run gets another part.
-    """
-    return [itemgetter(*order) for order in _orders(runs, draw)]
-
-
-@cache
-def _exponential(runs: int, draw: Draw) -> list[tuple[float, ...]]:
-    """By run, a value for each place in the line: evenly spread over an exponential distribution
-    with mean 1.
-    """
-    values = [-log((part + 0.5) / runs) for part in range(runs)]
-    return list(zip(*[in_order(values) for in_order in _shuffles(runs, draw)], strict=True))
-
-
-class AbandonmentModel:
-    """The rate at which patients leave, by seconds waited: a staircase with about as many leavers
-    on each step.
-
-    `spent_at` is its integral, `fastest` its largest value. A patient stays while it is below an
-    exponential draw with mean 1.
-    """
-
-    def __init__(self, past: Sequence[PastWait], waiting: Sequence[float]) -> None:
-        """`waiting`: the seconds that the patients in the line have waited so far without leaving,
-        which count too.
-        """
-        leavers = sorted([max(1.0, wait.seconds) for wait in past if wait.left])
-        steps = max(1, min(LEAVING_STEPS, len(leavers) // LEAVING_STEPS))
-        ends = sorted({leavers[len(leavers) * i // steps] for i in range(1, steps)})
-        self._starts = [0.0, *ends]
-        waits = sorted([*(wait.seconds for wait in past), *waiting])
-        sums = [0.0, *accumulate(waits)]
-        self._rates = [0.0]
-        self._spent = [0.0]
-        for start, end in pairwise([*self._starts, 1e9]):
-            first = bisect_right(waits, start)
-            last = bisect_right(waits, end)
-            waited = (
-                sums[last] - sums[first] + end * (len(waits) - last) - start * (len(waits) - first)
-            )
-            left = bisect_right(leavers, end) - bisect_right(leavers, start)
-            # Where no patient has waited yet, the rate of the step before holds.
-            self._rates.append(left / waited if waited > 0 else self._rates[-1])
-            self._spent.append(self._spent[-1] + self._rates[-1] * (end - start))
-        self.fastest = max(self._rates)
-
-    def spent_at(self, waited_seconds: float) -> float:
-        step = bisect_right(self._starts, waited_seconds)
-        return self._spent[step - 1] + self._rates[step] * (waited_seconds - self._starts[step - 1])
-
-    def rates_by_class(self, pool: DoctorPool) -> dict[str | None, float]:
-        """By class, how fast its patients leave, as a multiple of all patients' rate: the number
-        that left by the number that would have left at that rate. Empty where no class is known.
-        """
-        classes = list(map(attrgetter("patient_class"), pool.past_waits))
-        if self.fastest == 0 or not any(classes):
-            return {}
-        left = dict.fromkeys(classes, CLASS_LEAVERS)
-        expected = dict.fromkeys(classes, CLASS_LEAVERS)
-        for wait in pool.past_waits:
-            left[wait.patient_class] += wait.left
-            expected[wait.patient_class] += self.spent_at(wait.seconds)
-        for patient_class, waited in zip(pool.classes, pool.waited, strict=False):
-            if patient_class in expected:
-                expected[patient_class] += self.spent_at(waited)
-        return {name: left[name] / expected[name] for name in left}
 
 
 class _WaitingLine(NamedTuple):
@@ -275,7 +181,7 @@ class QueueSimulation:
             if own >= priority and not shared.isdisjoint(self._teams_of[plan_id])
         )
 
-    def _overtakers(self, teams: Choice, priority: int) -> "_Overtakers | None":
+    def _overtakers(self, teams: Choice, priority: int) -> Overtakers | None:
         """The patients of a higher priority that are expected to join; None if there are none.
 
         Their share and rate are those of the patients that were seen: the line says nothing of
@@ -297,7 +203,7 @@ class QueueSimulation:
             return None
         bound = min(1.0, MOST_LOAD / load)
         parts = [bound * work for work in Lengths(works).parts(self._runs)]
-        return _Overtakers(sum(rate for _, rate in works), parts)
+        return Overtakers(sum(rate for _, rate in works), parts)
 
     def _mean_of(self, kind: Kind) -> float:
         return sum(self._parts[kind]) / self._runs
@@ -360,7 +266,7 @@ class QueueSimulation:
             rest = known.parts(self._runs, visit.elapsed_seconds)
             if late_ends and doctor.capacity == 1 and not awaited:
                 # A visit that looks in progress while no patient waits may be over.
-                late = _shuffles(self._runs, Draw.LATE_END)[number % DRAWS](
+                late = shuffles(self._runs, Draw.LATE_END)[number % DRAWS](
                     late_ends.parts(self._runs)
                 )
                 rest = [max(0.0, left - part) for left, part in zip(rest, late, strict=True)]
@@ -377,14 +283,14 @@ class QueueSimulation:
         """
         if self._after_visit is None:
             return parts
-        in_order = _shuffles(self._runs, Draw.PAUSE)[place % DRAWS]
+        in_order = shuffles(self._runs, Draw.PAUSE)[place % DRAWS]
         return list(map(add, parts, in_order(self._after_visit)))
 
     def _starts_of(
         self, teams: Iterable[Sequence[list[float] | None]]
     ) -> list[list[tuple[float, ...]]]:
         """By run and team, when each slot is free for the first patient in the line."""
-        in_order = cycle(_shuffles(self._runs, Draw.LENGTH))
+        in_order = cycle(shuffles(self._runs, Draw.LENGTH))
         now = (0.0,) * self._runs
         by_team = []
         for rests in teams:
@@ -403,7 +309,7 @@ class QueueSimulation:
         """
         line = self._line
         # Backwards, so that the draws of the line differ from those of the visits in progress.
-        draws = cycle(reversed(_shuffles(self._runs, Draw.LENGTH)))
+        draws = cycle(reversed(shuffles(self._runs, Draw.LENGTH)))
         columns = [draw(self._parts[kind]) for kind, draw in zip(line.kinds, draws, strict=False)]
         choices = line.in_turn([self._teams_of[plan_id] for plan_id, _ in line.kinds])
         waited = line.in_turn(line.waited)
@@ -426,7 +332,7 @@ class QueueSimulation:
 
     def _patience(self) -> Sequence[Sequence[float]]:
         """By run, the patience of the line's patients in the order in which they are served."""
-        by_run = _exponential(self._runs, Draw.PATIENCE)
+        by_run = exponential(self._runs, Draw.PATIENCE)
         line = self._line
         if line.order is None and line.rates is None:
             return by_run
@@ -442,7 +348,7 @@ class QueueSimulation:
         before a newcomer with this priority; their lengths are drawn after those of the line.
         """
         after = [list(team) for team in teams]
-        draws = _orders(self._runs, Draw.LENGTH)
+        draws = orders(self._runs, Draw.LENGTH)
         for place, (joined_at, kind) in enumerate(self._unseen[run], start=len(self._line.kinds)):
             choice = self._teams_of[kind[0]]
             if choice and self._patients.usual_priority(kind) >= priority:
@@ -450,41 +356,6 @@ class QueueSimulation:
                 length = self._parts[kind][draws[-1 - place % DRAWS][run]]
                 heapreplace(team, max(team[0], joined_at) + length)
         return after
-
-
-class _Overtakers:
-    """Patients that will join behind a newcomer, and are served before it.
-
-    By run, a fixed series of their joins, MOST_JOINS at most. Each that joins during the newcomer's wait
-    adds its work, during which more may join: on average the wait is multiplied by 1 / (1 - load),
-    as in a queue with priorities whose visits are not interrupted (Cobham 1954). A longer wait
-    stays longer.
-    """
-
-    def __init__(self, joins_per_second: float, works: Sequence[float]) -> None:
-        """`works`: equally likely parts of a visit's seconds, divided by the number of slots."""
-        self._mean_gap = 1 / joins_per_second
-        self._works = works
-        runs = len(works)
-        self._gaps = _exponential(runs, Draw.JOIN)
-        self._parts = list(zip(*_orders(runs, Draw.JOIN_LENGTH), strict=True))
-
-    def delay(self, waits: Sequence[float]) -> list[float]:
-        """`waits`, by run, with the work of those that join in the meantime."""
-        return [
-            self._delayed(wait, zip(cycle(gaps), cycle(parts), strict=False))
-            for wait, gaps, parts in zip(waits, self._gaps, self._parts, strict=True)
-        ]
-
-    def _delayed(self, wait: float, joins: Iterable[tuple[float, int]]) -> float:
-        """`joins`: gaps in means, and numbers of parts."""
-        at = 0.0
-        for gap, part in islice(joins, MOST_JOINS):
-            at += self._mean_gap * gap
-            if at >= wait:
-                break
-            wait += self._works[part]
-        return wait
 
 
 def _runs_for(staff: Iterable[Doctor], waiting: int) -> int:
