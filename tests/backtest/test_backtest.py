@@ -18,7 +18,7 @@ from frontdesk.backtest.replay import QueueReplay
 from frontdesk.db import Database
 from frontdesk.queues.encounters import event_order
 from frontdesk.queues.estimate.model import DoctorPool
-from frontdesk.queues.model import ReplayEvent
+from frontdesk.queues.model import EventType, ReplayEvent
 from frontdesk.queues.store.events import list_history
 from frontdesk.queues.store.pools import select_pools
 from tests.factories import NOW
@@ -199,7 +199,7 @@ def test_a_replay_knows_what_the_service_reads_from_its_tables(db: Database) -> 
         (ENDED, 240, first, "never started", None), (STARTED, 250, first, "seen early", "e"),
         (LEFT, 255, first, "cancelled", None),
     ]  # fmt: skip
-    of_patients: list[tuple[str, Any, int, dict[str, Any]]] = [
+    of_patients: list[tuple[str, EventType, float, dict[str, Any]]] = [
         ("urgent", JOINED, 15, {"patient_class": "urgent", "priority": 5}),
         ("urgent", STARTED, 85, {"doctor": "b"}),
         ("urgent", ENDED, 190, {}),

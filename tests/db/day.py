@@ -596,7 +596,7 @@ class Installation:
         answer = self.operator.post("/operator/v1/queue-events", {"events": events})
         assert answer.json()["stored"] == 4
         with self.db.write() as tx:
-            change_provider_group(tx, 1, duty_hours=12 + n % 2)
+            change_provider_group(tx, 1, duty_hours=13 + n % 50)
             end_lapsed_duties(tx, self.clock())
             count_lapsed(tx, self.clock() - timedelta(days=1))
             prune(tx, now=self.clock(), age=DEFAULT_AGE)

@@ -2,6 +2,7 @@
 change.
 """
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from frontdesk.invitations.model import DeliveryReport, ReportEvent
 from frontdesk.invitations.reports import receive_report
 from frontdesk.plans import get_plan
 from frontdesk.queues.ingest import set_duty
+from frontdesk.queues.lapses import end_lapsed_duties
 from frontdesk.reach import EVERY
 from tests.conftest import Api, SetClock
 from tests.factories import NOW, Customer, make_operator, second_token
@@ -98,3 +100,7 @@ def test_a_queue_opens_with_its_first_doctor_and_closes_with_the_last(
     assert found == [
         ("plan.queue.closed", first), ("plan.queue.closed", second), ("plan.queue.opened", second),
     ]  # fmt: skip
+    with db.write() as tx:
+        end_lapsed_duties(tx, NOW + timedelta(hours=13))
+    found = [(type_, data["plan_id"]) for type_, data in told(reader, "plan.")]
+    assert found[3:] == [("plan.queue.closed", second)]
