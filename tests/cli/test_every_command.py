@@ -27,7 +27,7 @@ each_command = pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 
 GROUPS = {
     "account": "create list limit time-zone collisions suspend resume close quota",
-    "provider-group": "create list",
+    "provider-group": "create list set",
     "client": "create list rotate revoke secrets revoke-secret revoke-tokens",
     "user": "invite list show roles end reset sessions",
     "plan": "create list show set",
