@@ -175,8 +175,9 @@ DEFINED: dict[str, tuple[list[Step], dict[str, Any]]] = {
         [visit(JOINED, 1, not_before=50), visit(LEFT, 9)], {"joined_at": None, "waited": []}),
     "who leaves after its time has waited since then": (
         [visit(JOINED, 1, not_before=50), visit(LEFT, 60)], {"joined_at": 50, "waited": [10]}),
-    "a booked patient that is seen early has not waited": (
-        [visit(JOINED, 1, not_before=50), start(9)], {"joined_at": 9, "started_at": 9, "waited": [0]}),
+    "a booked patient that is seen early has no wait": (
+        [visit(JOINED, 1, not_before=50), start(9)],
+        {"joined_at": None, "started_at": 9, "waited": []}),
     "an end without a start before the time was no wait": (
         [visit(JOINED, 1, not_before=50), visit(ENDED, 9)], {"joined_at": None}),
     "a doctor that pauses is on duty and not ready": (

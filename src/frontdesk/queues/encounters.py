@@ -108,15 +108,13 @@ def _leave(encounter: Encounter[Any], event: AnyEvent) -> None:
 
 def _start(encounter: Encounter[Any], event: AnyEvent) -> None:
     """A second start hands the visit over to another doctor. A start without a wait before it
-    measures no wait. A booked patient that is seen before its time has not waited.
+    measures no wait, and so does that of a booked patient before its time.
     """
     encounter.doctor = event.doctor
     if encounter.state is EncounterState.IN_VISIT:
         return
-    if not encounter.waits_for(event.plan_id):
+    if not encounter.waits_for(event.plan_id) or encounter.is_booked_at(event.at):
         encounter.joined_at = None
-    elif encounter.is_booked_at(event.at):
-        encounter.joined_at = event.at
     encounter.plan_id = event.plan_id or 0
     encounter.state = EncounterState.IN_VISIT
     encounter.started_at = event.at
