@@ -70,7 +70,7 @@ class _WaitingLine(NamedTuple):
 
     `order`: their places in the order in which they are served; None: in order of arrival.
     `rates`: how fast each patient's class leaves, as a multiple of all patients' rate; None where
-    no class is known.
+    no class is known. `counts`: the patients by plan and priority.
     """
 
     kinds: list[Kind]
@@ -78,6 +78,7 @@ class _WaitingLine(NamedTuple):
     priorities: list[int]
     order: list[int] | None
     rates: list[float] | None
+    counts: Counter[tuple[int, int]]
 
     def in_turn(self, column: list[Item]) -> list[Item]:
         """What is in order of arrival, in the order in which the line is served."""
@@ -86,6 +87,13 @@ class _WaitingLine(NamedTuple):
     def ahead_of(self, priority: int) -> int:
         """How many are served before a newcomer with this priority; they come first in `order`."""
         return sum(own >= priority for own in self.priorities)
+
+
+class _Place(NamedTuple):
+    """A place in the line, for one priority: the waits of a newcomer by run, and the patients ahead."""
+
+    waits: list[float]
+    ahead: int
 
 
 class QueueSimulation:
@@ -141,43 +149,37 @@ class QueueSimulation:
         priorities = {one: self._patients.priorities(one, self._runs) for one in newcomers}
         levels = sorted({level for own in priorities.values() for level in own}, reverse=True)
         free_at = self._play(levels)
-        found: dict[tuple[Choice, tuple[int, ...]], SimulatedWait | None] = {}
-        waits = {}
+        places: dict[tuple[Choice, int], _Place] = {}
+        known: dict[tuple[Choice, tuple[int, ...]], SimulatedWait] = {}
+        waits: dict[Newcomer, SimulatedWait | None] = {}
         for newcomer, own in priorities.items():
             teams = self._teams_of[newcomer.plan_id]
-            if (teams, own) not in found:
-                found[teams, own] = self._wait_of(teams, own, free_at) if teams else None
-            waits[newcomer] = found[teams, own]
+            if not teams:
+                waits[newcomer] = None
+                continue
+            for priority in {*own}:
+                if (teams, priority) not in places:
+                    places[teams, priority] = self._place_of(teams, priority, free_at[priority])
+            if (teams, own) not in known:
+                known[teams, own] = _mixed([places[teams, priority] for priority in own])
+            waits[newcomer] = known[teams, own]
         return waits
 
-    def _wait_of(
-        self, teams: Choice, priorities: Sequence[int], free_at: dict[int, list[list[float]]]
-    ) -> SimulatedWait:
-        """`priorities`: of the newcomer, by run."""
-        counts = Counter(priorities)
-        by_priority = {}
-        for priority in counts:
-            own = [self._from_now(min([times[i] for i in teams])) for times in free_at[priority]]
-            overtakers = self._overtakers(teams, priority)
-            by_priority[priority] = overtakers.delay(own) if overtakers else own
-        waits = sorted([by_priority[priority][run] for run, priority in enumerate(priorities)])
-        ahead = sum([count * self._ahead(teams, priority) for priority, count in counts.items()])
-        return SimulatedWait(
-            seconds=_middle(waits),
-            low=_quantile(waits, 0.1),
-            high=_quantile(waits, 0.9),
-            ahead=round(ahead / self._runs),
-        )
+    def _place_of(self, teams: Choice, priority: int, free_at: list[list[float]]) -> _Place:
+        """`free_at`: by run, when the first slot of each team is free for this priority."""
+        in_time = [self._from_now(min([times[i] for i in teams])) for times in free_at]
+        overtakers = self._overtakers(teams, priority)
+        waits = overtakers.delay(in_time) if overtakers else in_time
+        return _Place(waits, self._ahead(teams, priority))
 
     def _ahead(self, teams: Choice, priority: int) -> int:
         """The patients that wait for a plan that shares a doctor, and are served before a newcomer
         with this priority.
         """
         shared = set(teams)
-        counts = Counter(zip(self._line.kinds, self._line.priorities, strict=True)).items()
         return sum(
             count
-            for ((plan_id, _), own), count in counts
+            for (plan_id, own), count in self._line.counts.items()
             if own >= priority and not shared.isdisjoint(self._teams_of[plan_id])
         )
 
@@ -247,6 +249,7 @@ class QueueSimulation:
             priorities=priorities,
             order=order,
             rates=[by_class.get(one[1], 1.0) for one in line] if by_class else None,
+            counts=Counter((plan_id, priority) for plan_id, *_, priority in line),
         )
 
     def _rests_of(self, doctor: Doctor, number: int) -> list[list[float] | None]:
@@ -374,6 +377,17 @@ def _serve(teams: list[Team], line: Iterable[_Patient], model: AbandonmentModel)
         # Nearly always the patient stays even at the fastest rate of leaving.
         if at * fastest <= patience or spent_at(waited + at) - spent <= patience:
             heapreplace(team, at + length)
+
+
+def _mixed(places: Sequence[_Place]) -> SimulatedWait:
+    """The wait of a newcomer that has another place in each run: `places`, by run."""
+    waits = sorted([place.waits[run] for run, place in enumerate(places)])
+    return SimulatedWait(
+        seconds=_middle(waits),
+        low=_quantile(waits, 0.1),
+        high=_quantile(waits, 0.9),
+        ahead=round(sum([place.ahead for place in places]) / len(places)),
+    )
 
 
 def _middle(ordered: list[float]) -> float:
