@@ -149,7 +149,20 @@ def test_a_plan_keeps_the_errors_of_few_classes() -> None:
     known = NOTHING
     for number in range(50):
         known = record([600], known, patient_class=f"class-{number}")
+        known = record([600], known, patient_class="urgent")
     assert len(known.errors) == MOST_CLASSES + 1
+    assert {None, "urgent", "class-49"} <= set(known.errors), "those that learnt last"
+    assert known.errors["urgent"].waits == 50
+
+
+def test_a_patient_that_was_forgotten_spoils_no_correction() -> None:
+    """It was seen the next morning. Without the bound the next would be told 1,389 s."""
+    known = corrected([300.0] * 3000, raw=600.0)
+    after = known.with_wait(
+        15 * 3600.0, WaitEstimate(0, 0, 9999, known.basis(2, 600.0, None)), None
+    )
+    assert known.correction(None) == pytest.approx(0.5, abs=0.02)
+    assert after.correction(None) < 0.6
 
 
 def test_a_doctor_that_is_ready_has_the_interval_zero_which_counts_in_no_record() -> None:

@@ -31,6 +31,10 @@ FULL_GAIN = 0.04
 LEAST_FACTOR = 0.1
 LARGEST_FACTOR = 2.5
 
+# One wait teaches no more than this many times what is usual: a patient may have been forgotten.
+OUTLIER_TIMES = 3.0
+LEAST_USUAL_SECONDS = 60.0
+
 MOST_CLASSES = 8  # of a plan, each with an error of its own
 
 
@@ -100,11 +104,13 @@ class ErrorRecord(NamedTuple):
 
     def with_wait(self, seconds: float, raw_seconds: float, factor: float) -> "ErrorRecord":
         """`factor`: the one that this record had when the estimate was given."""
-        error = abs(seconds - raw_seconds)
-        corrected = abs(seconds - raw_seconds * factor)
+        usual = max(raw_seconds, self.mean_wait, LEAST_USUAL_SECONDS)
+        wait = min(seconds, OUTLIER_TIMES * usual)
+        error = abs(wait - raw_seconds)
+        corrected = abs(wait - raw_seconds * factor)
         return ErrorRecord(
             self.waits + 1,
-            self.mean_wait + ERROR_STEP * (seconds - self.mean_wait),
+            self.mean_wait + ERROR_STEP * (wait - self.mean_wait),
             self.mean_raw + ERROR_STEP * (raw_seconds - self.mean_raw),
             self.error + PROOF_STEP * (error - self.error),
             self.corrected_error + PROOF_STEP * (corrected - self.corrected_error),
@@ -134,7 +140,7 @@ class ErrorRecord(NamedTuple):
 
 class PlanRecord(NamedTuple):
     """Of a plan: its intervals, over all waits and by band of position, and its errors by class;
-    under None over all waits.
+    under None over all waits. Of many classes those are kept that learnt last.
     """
 
     width: WidthRecord = WidthRecord()
@@ -200,12 +206,12 @@ class PlanRecord(NamedTuple):
         if basis.raw_seconds is None:
             return self.errors
         errors = dict(self.errors)
-        learns: dict[str | None, float] = {None: basis.plan_factor}
-        if patient_class in errors or len(errors) <= MOST_CLASSES:
-            learns[patient_class] = basis.class_factor
+        learns = {None: basis.plan_factor, patient_class: basis.class_factor}
         for key, factor in learns.items():
-            known = errors.get(key, ErrorRecord())
+            known = errors.pop(key, ErrorRecord())  # and to the end: the latest that learnt
             errors[key] = known.with_wait(seconds, basis.raw_seconds, factor)
+        if len(errors) > MOST_CLASSES + 1:
+            del errors[next(key for key in errors if key is not None)]
         return errors
 
 
