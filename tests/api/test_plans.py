@@ -106,6 +106,8 @@ def test_the_wait_of_a_class_is_told_to_those_that_ask_for_it(
     assert interval["low"] <= urgent <= interval["high"]
     assert interval["estimated_wait_text"] == f"about {round(urgent / 60)} minutes"
     assert (unknown, of_unknown["for_class"]) == (anyone, None)
+    one = api.get(f"/v2/plans/{plan}?class=urgent&queue_interval=false").json()["data"][0]
+    assert (one["queue_info"]["estimated_wait_time"], one["queue_interval"]) == (urgent, interval)
     assert codes(api.get("/v2/plans?class=Urgent!")) == {"class": "not_allowed"}
 
 

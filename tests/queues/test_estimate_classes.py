@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontdesk.queues.estimate.arrivals import MOST_CLASSES, recent_classes
+from frontdesk.queues.estimate.arrivals import recent_classes
 from frontdesk.queues.estimate.doctors import Turns
 from frontdesk.queues.estimate.late_feed import as_reported
 from frontdesk.queues.estimate.model import (
+    MOST_CLASSES,
     NOBODY_ON_DUTY,
     Doctor,
     DoctorPool,

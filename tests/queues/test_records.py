@@ -7,17 +7,23 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from math import ceil, exp
+from typing import Any
 
 import pytest
 
 from frontdesk.backtest.judge import run_backtest
 from frontdesk.db import Database
 from frontdesk.queues import QueueSnapshots
-from frontdesk.queues.estimate.model import Doctor, DoctorPool, OngoingVisit, PastVisit
+from frontdesk.queues.estimate.model import (
+    MOST_CLASSES,
+    Doctor,
+    DoctorPool,
+    OngoingVisit,
+    PastVisit,
+)
 from frontdesk.queues.estimate.record import (
     LARGEST_FACTOR,
     LEAST_FACTOR,
-    MOST_CLASSES,
     NARROWEST,
     STEP,
     WIDEST,
@@ -31,6 +37,7 @@ from frontdesk.queues.estimate.simulation import SimulatedWait
 from frontdesk.queues.estimate.waits import WIDTHS, estimate_waits, with_record
 from frontdesk.queues.model import EstimateRecords, QueueInfo, QueueSnapshot, ReplayEvent
 from frontdesk.queues.snapshot import COUNTED_EVERY, LONGEST_LOOK, SETTLED, counted, queue_state
+from frontdesk.queues.store.json_forms import records_as_json, records_of_json
 from frontdesk.queues.store.snapshots import (
     find_snapshot,
     list_outcomes,
@@ -333,6 +340,16 @@ def test_the_shared_snapshot_has_the_corrected_interval(
         many.low_seconds,
     )
     assert (many.high_seconds or 0) > 1.5 * (few.high_seconds or 0) > 0
+
+
+def test_a_record_of_other_bands_keeps_those_that_are_left() -> None:
+    """Stored by a version that had a band from 16 patients on, and none from 9 on."""
+    stored: Any = records_as_json(EstimateRecords(NOW, {1: record([1300] * 5)}))
+    bands = stored["plans"]["1"]["bands"]
+    bands["16"] = bands.pop("9")
+    read = records_of_json(stored)
+    assert read is not None
+    assert read.plans[1].bands == record([1300] * 5).bands
 
 
 def test_a_patient_is_compared_with_the_estimate_of_its_class(db: Database) -> None:

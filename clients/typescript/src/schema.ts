@@ -6607,7 +6607,12 @@ export interface operations {
     };
     showPlan: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description `true`: each plan has a `queue_interval` beside its `queue_info`. */
+                queue_interval?: components["parameters"]["queue_interval"];
+                /** @description The estimate is for a patient of this class, and each plan has a `queue_interval` that says so. */
+                class?: components["parameters"]["newcomer_class"];
+            };
             header?: {
                 /** @description The `ETag` of an earlier read, such as `"8c6c1d7f0a3b2e19"`: 304 if nothing has changed since. To write a member, `*`: 412 if it is stored already. */
                 "If-None-Match"?: components["parameters"]["if_none_match"];

@@ -1,7 +1,7 @@
 """GET and PATCH of plans (docs/interface.md, Plans)."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -87,8 +87,7 @@ async def list_plans(app: App, request: Request) -> Response:
     size = query.get("page[size]")
     after = query.get("page[after]", 0)
     external_id = query.get("external_id")
-    patient_class = query.get("class")
-    shown = _Shown(query.get("queue_interval", patient_class is not None), patient_class)
+    shown = _shown(query)
     account_id = request.account_id
     key = ("plans", account_id, external_id, size, after, shown)
     filters: Any = {"external_id": external_id, "after_id": after}
@@ -124,7 +123,7 @@ async def list_plans(app: App, request: Request) -> Response:
 @GROUP.get(
     Path.PLAN,
     scope=Scope.PLANS_READ,
-    parameters=[IF_NONE_MATCH],
+    parameters=[QUEUE_INTERVAL, NEWCOMER_CLASS, IF_NONE_MATCH],
     answers={
         200: Answer("The plan.", types.Plans, headers=[ETAG, CACHE_CONTROL]),
         304: Answer(
@@ -139,12 +138,13 @@ async def show_plan(app: App, request: Request) -> Response:
     """
     plan_id = request.path_id("plan_id")
     account_id = request.account_id
-    key = ("plan", account_id, plan_id)
+    shown = _shown(request.parameters)
+    key = ("plan", account_id, plan_id, shown)
 
     async def read() -> Page:
         plan = await app.lookups.ask(plans.find_plan(account_id, plan_id))
         snapshot = await app.queue_snapshot(account_id, [plan_id])
-        return app.pages.get(key, (plan, snapshot), lambda: _render_one(plan, snapshot, _Shown()))
+        return app.pages.get(key, (plan, snapshot), lambda: _render_one(plan, snapshot, shown))
 
     page = await app.shared_reads.get(key, read)
     return enveloped_read(app, request, page.data, page.tag)
@@ -203,6 +203,13 @@ async def change_plan(app: App, request: Request) -> Response:
     response = await write_in_turn(app, request, write)
     app.db.announce_work()  # a plan that accepts patients again has its batches delivered
     return response
+
+
+def _shown(query: Mapping[str, Any]) -> _Shown:
+    """An estimate for a class is always shown with the class that it is for."""
+    patient_class = query.get("class")
+    is_asked = query.get("queue_interval", False)
+    return _Shown(is_asked or patient_class is not None, patient_class)
 
 
 def _matches(if_match: str, version: int) -> bool:

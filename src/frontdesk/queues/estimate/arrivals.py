@@ -11,10 +11,9 @@ from itertools import accumulate, repeat
 from operator import attrgetter
 from random import Random
 
-from frontdesk.queues.estimate.model import RECENT_SECONDS, DoctorPool, Newcomer
+from frontdesk.queues.estimate.model import MOST_CLASSES, RECENT_SECONDS, DoctorPool, Newcomer
 
 RATE_SECONDS = 3600.0  # the rate of joining is that of this time
-MOST_CLASSES = 8  # of a plan, that an account gets estimates of
 
 LEAST_KNOWN = 10  # of a plan; with fewer ended waits the line tells of its patients, too
 

@@ -34,6 +34,7 @@ LONGEST_SECONDS = 7200.0  # a longer pause counts as this: the end of the duty w
 # doctor that is passed over or lets a patient wait. The mean is at least as long as a patient has
 # waited beside the doctor: the longer an absence has lasted, the longer it is expected to last.
 RARE_SHARE = 0.01
+PAUSE_SPREAD = 0.3  # a reported pause ends up to this share earlier or later than told
 RARE_SECONDS = 600.0
 
 # Start, end, doctor, kind of patient, seconds waited, place among the past visits (-1: in progress).
@@ -218,6 +219,14 @@ class _Evidence(NamedTuple):
     idle: int  # doctors that look free
 
 
+def reported_pause(doctor: Doctor, count: int) -> list[float]:
+    """The rest of a reported pause as `count` equally likely parts around its expected end: doctors
+    come back earlier and later than they say.
+    """
+    spread = [PAUSE_SPREAD * (2 * (part + 0.5) / count - 1) for part in range(count)]
+    return [doctor.paused_seconds * (1 + share) for share in spread]
+
+
 class Pauses:
     """The pauses of a pool: those that follow a visit, and those that idle doctors may be in.
 
@@ -247,7 +256,7 @@ class Pauses:
         doctor is ready.
         """
         if doctor.paused_seconds > 0:
-            return [doctor.paused_seconds] * count
+            return reported_pause(doctor, count)
         idle = self._turns.idle_seconds.get(doctor.name or "")
         if idle is None:
             return None

@@ -13,6 +13,7 @@ KNOWN_VISITS = (
     50  # the newest of each plan that an estimate gets; a plan with fewer has no older ones
 )
 RECENT_SECONDS = 4 * 3600.0  # how far back waits and duties are looked at
+MOST_CLASSES = 8  # of a plan, that have estimates and errors of their own
 SHORTEST_SECONDS = 1.0  # of a visit
 LEAST_SECONDS = 5.0  # a pause or a delay that is shorter counts as none
 

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from math import exp, log
 from typing import NamedTuple
 
+from frontdesk.queues.estimate.model import MOST_CLASSES
+
 # The first number of patients ahead of each band: 0, 1, 2, 3, 4 to 5, 6 to 8, 9 and more.
 BANDS = (0, 1, 2, 3, 4, 6, 9)
 
@@ -34,8 +36,6 @@ LARGEST_FACTOR = 2.5
 # One wait teaches no more than this many times what is usual: a patient may have been forgotten.
 OUTLIER_TIMES = 3.0
 LEAST_USUAL_SECONDS = 60.0
-
-MOST_CLASSES = 8  # of a plan, each with an error of its own
 
 
 class EstimateBasis(NamedTuple):
@@ -206,6 +206,7 @@ class PlanRecord(NamedTuple):
         if basis.raw_seconds is None:
             return self.errors
         errors = dict(self.errors)
+        # A patient without a class teaches the plan's error once.
         learns = {None: basis.plan_factor, patient_class: basis.class_factor}
         for key, factor in learns.items():
             known = errors.pop(key, ErrorRecord())  # and to the end: the latest that learnt

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 from frontdesk.queues.estimate.abandonment import AbandonmentModel
 from frontdesk.queues.estimate.arrivals import Kind, RecentPatients, visit_rates
 from frontdesk.queues.estimate.distributions import Lengths, Point, lengths_by_kind
-from frontdesk.queues.estimate.doctors import Pauses, Turns
+from frontdesk.queues.estimate.doctors import Pauses, Turns, reported_pause
 from frontdesk.queues.estimate.draws import DRAWS, Draw, exponential, orders, shuffles
 from frontdesk.queues.estimate.late_feed import UnseenJoin, as_reported, unseen_joins
 from frontdesk.queues.estimate.model import (
@@ -275,7 +275,7 @@ class QueueSimulation:
                 rest = [max(0.0, left - part) for left, part in zip(rest, late, strict=True)]
             rest = self._with_pause(rest, place)
             if doctor.paused_seconds > 0:
-                rest = [max(doctor.paused_seconds, part) for part in rest]
+                rest = list(map(max, reported_pause(doctor, self._runs), rest))
             rests.append(rest)
         free = doctor.capacity - len(visits)
         return rests + [self._pauses.rest(doctor, self._runs) if free else None] * free

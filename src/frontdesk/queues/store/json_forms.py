@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from frontdesk.queues.estimate.record import (
+    BANDS,
     ErrorRecord,
     EstimateBasis,
     PlanRecord,
@@ -60,14 +61,16 @@ def records_of_json(stored: Mapping[str, Any] | None) -> EstimateRecords | None:
 def _record_as_json(record: PlanRecord) -> dict[str, Any]:
     return {
         "width": list(record.width),
-        "bands": [list(band) for band in record.bands],
+        # By first position: with other bands in a later version, those that are left keep theirs.
+        "bands": {str(first): list(band) for first, band in zip(BANDS, record.bands, strict=True)},
         "errors": {name or ANYONE: list(error) for name, error in record.errors.items()},
     }
 
 
 def _record_of_json(stored: Mapping[str, Any]) -> PlanRecord:
+    bands = stored["bands"]
     return PlanRecord(
         WidthRecord(*stored["width"]),
-        tuple(WidthRecord(*band) for band in stored["bands"]),
+        tuple(WidthRecord(*bands.get(str(first), ())) for first in BANDS),
         {name or None: ErrorRecord(*error) for name, error in stored["errors"].items()},
     )
