@@ -347,6 +347,19 @@ def test_pruning_forgets_what_is_over_and_changes_nothing_that_is_not(db: Databa
             prune(tx, now=NOW, age=timedelta(days=7))
 
 
+def test_a_booking_is_pruned_only_when_its_time_is_old(db: Database) -> None:
+    clinic = make_clinic(db)
+    booked = {"plan_id": clinic.plan_ids[0], "visit": "v"}
+    feed(db, event("1", JOINED, 0, not_before=NOW + timedelta(days=25), **booked))
+    age = timedelta(days=8)
+    with db.write() as tx:
+        for days in (9, 26, 33):
+            assert prune(tx, now=NOW + timedelta(days=days), age=age) == {}
+        assert [row.patient for row in list_waiting(tx, NOW + timedelta(days=26))] == ["v"]
+        over = prune(tx, now=NOW + timedelta(days=33, seconds=1), age=age)
+        assert over == {"events": 1, "encounters": 1}
+
+
 def test_a_late_feed_is_learnt_from_visits_in_progress_and_a_replay_does_the_same(
     db: Database,
 ) -> None:
