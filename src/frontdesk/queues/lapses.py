@@ -6,9 +6,7 @@ import secrets
 from datetime import datetime, timedelta
 
 from frontdesk.db import Tx
-from frontdesk.plans.model import MOST_DUTY_HOURS
 from frontdesk.queues.encounters import settle_duty
-from frontdesk.queues.events import LATEST
 from frontdesk.queues.ingest import by_reference, ingest, publishing_queue_changes
 from frontdesk.queues.model import Duty, EventType, QueueEvent
 from frontdesk.queues.store import events as store
@@ -25,9 +23,6 @@ from frontdesk.queues.store.lapses import (
 
 DutyChange = LapsedDuty | WrongLapse  # a duty has ended, or its end is taken back
 
-# Events of a shift that come late are younger than LATEST.
-_LOOKED_AT = LATEST + timedelta(hours=MOST_DUTY_HOURS)
-
 
 def take_back_lapses(tx: Tx, now: datetime) -> list[WrongLapse]:
     """Take back a page of the lapses after which the doctor paused or started a visit without
@@ -36,12 +31,12 @@ def take_back_lapses(tx: Tx, now: datetime) -> list[WrongLapse]:
     Such events came after the lapse was stored. Without it the duty is what it would be had they
     come in time. Here and not with each batch, which would have to look for lapses.
     """
-    groups = {lapse.provider_group_id for lapse in find_wrong_lapses(tx, now - _LOOKED_AT)}
+    groups = {lapse.provider_group_id for lapse in find_wrong_lapses(tx)}
     if not groups:
         return []
     locked = store.lock_groups(tx, groups)
     # Again: an event may have come before the lock.
-    found = find_wrong_lapses(tx, now - _LOOKED_AT)
+    found = find_wrong_lapses(tx)
     wrong = [lapse for lapse in found if lapse.provider_group_id in locked]
     delete_lapses(tx, wrong)
     events = by_reference(select_duty_events(tx, wrong))
