@@ -166,9 +166,21 @@ DEFINED: dict[str, tuple[list[Step], dict[str, Any]]] = {
         {"line": [0, 0], "joined_at": 200}),
     "a booked patient that joins without a time is there": (
         [visit(JOINED, 1, not_before=200), visit(JOINED, 9)], {"line": [1, 0], "joined_at": 9}),
-    "who is in the line keeps the place whatever a later booking says": (
+    "who is in the line leaves it with a booking for later": (
         [visit(JOINED, 1, not_before=5), visit(JOINED, 9, not_before=200)],
-        {"line": [1, 0], "joined_at": 5}),
+        {"line": [0, 0], "listed": 0, "joined_at": 200}),
+    "also if the first joining comes last": (
+        [visit(JOINED, 9, not_before=200), visit(JOINED, 1)], {"line": [0, 0], "joined_at": 200}),
+    "and is back at the booked time": (
+        [visit(JOINED, 1), visit(JOINED, 9, not_before=100)], {"line": [1, 0], "joined_at": 100}),
+    "or when it joins again without a time": (
+        [visit(JOINED, 1), visit(JOINED, 9, not_before=200), visit(JOINED, 20)],
+        {"line": [1, 0], "joined_at": 20}),
+    "the wait before the booking is no wait": (
+        [visit(JOINED, 1), visit(JOINED, 9, not_before=50), start(70)],
+        {"joined_at": 50, "waited": [20]}),
+    "a booking for a time that is past keeps the place": (
+        [visit(JOINED, 1), visit(JOINED, 9, not_before=5)], {"line": [1, 0], "joined_at": 1}),
     "a booked patient that joins another plan moves": (
         [visit(JOINED, 1, not_before=200), visit(JOINED, 9, plan=1)], {"line": [0, 1], "joined_at": 9}),
     "a booking that is cancelled was no wait": (
