@@ -212,6 +212,10 @@ def test_a_replay_knows_what_the_service_reads_from_its_tables(db: Database) -> 
         ("booked and there", JOINED, 23, {"not_before": at(222)}),
         ("moved", JOINED, 24, {"not_before": at(301)}),
         ("moved", JOINED, 25, {"not_before": at(229), "patient_class": "new"}),
+        ("moved out of the line", JOINED, 26, {}),
+        ("moved out of the line", JOINED, 231, {"not_before": at(301)}),
+        ("back in the line", JOINED, 27, {"priority": 1}),
+        ("back in the line", JOINED, 232, {"not_before": at(260), "priority": 3}),
     ]  # fmt: skip
     pauses = [
         ("a", 100, 500), ("d", 110, 150), ("d", 160, 250), ("d", 170, 240), ("e", 180, 400),
@@ -252,8 +256,8 @@ def test_a_replay_knows_what_the_service_reads_from_its_tables(db: Database) -> 
     assert _sorted(replay.pool(now.timestamp())) == _sorted(pool)
     assert [doctor.paused_seconds for doctor in pool.doctors if doctor.paused_seconds] == [200, 700]
     assert sorted(pool.resumed) == [("d", 60.0), ("d", 150.0), ("e", 50.0), ("f", 70.0)]
-    assert list(pool.priorities) == [0, 0, 0, 0, -2, 0]
-    assert list(pool.classes) == [None, None, None, "new", None, "new"]
+    assert list(pool.priorities) == [0, 0, 0, 0, -2, 0, 3]
+    assert list(pool.classes) == [None, None, None, "new", None, "new", None]
 
     later = now + timedelta(hours=4) - timedelta(seconds=135)  # the pauses since 165
     with db.read() as tx:

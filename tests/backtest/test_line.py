@@ -107,6 +107,14 @@ def test_a_booked_patient_is_asked_about_at_the_booked_time() -> None:
     assert (judged[700.0].wait_seconds, judged[700.0].position) == (200.0, 1)
 
 
+def test_a_patient_that_is_moved_out_of_the_line_waits_from_the_booked_time() -> None:
+    times = (JOINED, 20.0), (JOINED, 60.0), (STARTED, 900.0)
+    first, *later = patient("moved", *times)
+    moved = [first, later[0]._replace(not_before=700.0), later[1]]
+    stay = stays([ON_DUTY, *moved])["moved"]
+    assert (stay.joined_at, stay.wait_seconds) == (700.0, 200.0)
+
+
 def test_a_booked_patient_that_is_seen_early_has_no_wait() -> None:
     booked = patient("booked", (JOINED, 20.0), (STARTED, 300.0), not_before=700.0)
     assert "booked" not in stays([ON_DUTY, *booked])

@@ -105,7 +105,7 @@ from frontdesk.privacy.model import RetentionKind
 from frontdesk.privacy.retention import RetentionTurn, retention_days
 from frontdesk.queues import count_lapsed
 from frontdesk.queues.board import read_board, read_day
-from frontdesk.queues.lapses import end_lapsed_duties
+from frontdesk.queues.lapses import end_lapsed_duties, take_back_lapses
 from frontdesk.queues.model import EstimateRecords
 from frontdesk.queues.snapshot import counted
 from frontdesk.queues.upkeep import DEFAULT_AGE, prune
@@ -597,6 +597,7 @@ class Installation:
         assert answer.json()["stored"] == 4
         with self.db.write() as tx:
             change_provider_group(tx, 1, duty_hours=13 + n % 50)
+            take_back_lapses(tx, self.clock())
             end_lapsed_duties(tx, self.clock())
             count_lapsed(tx, self.clock() - timedelta(days=1))
             prune(tx, now=self.clock(), age=DEFAULT_AGE)

@@ -15,7 +15,7 @@ from frontdesk.invitations.model import DeliveryReport, ReportEvent
 from frontdesk.invitations.reports import receive_report
 from frontdesk.plans import get_plan
 from frontdesk.queues.ingest import set_duty
-from frontdesk.queues.lapses import end_lapsed_duties
+from frontdesk.queues.lapses import end_lapsed_duties, take_back_lapses
 from frontdesk.reach import EVERY
 from tests.conftest import Api, SetClock
 from tests.factories import NOW, Customer, make_operator, second_token
@@ -104,3 +104,10 @@ def test_a_queue_opens_with_its_first_doctor_and_closes_with_the_last(
         end_lapsed_duties(tx, NOW + timedelta(hours=13))
     found = [(type_, data["plan_id"]) for type_, data in told(reader, "plan.")]
     assert found[3:] == [("plan.queue.closed", second)]
+    late = {"id": "e-2", "type": "visit.started", "at": "2026-11-20T12:01:00Z", "visit": "v"}
+    batch = {"events": [late | {"plan_id": second, "doctor": "doctor-3"}]}
+    assert operator.post("/operator/v1/queue-events", batch).json()["stored"] == 1
+    with db.write() as tx:
+        take_back_lapses(tx, NOW + timedelta(hours=13))
+    found = [(type_, data["plan_id"]) for type_, data in told(reader, "plan.")]
+    assert found[4:] == [("plan.queue.opened", second)]

@@ -16,7 +16,7 @@ from frontdesk.log_output import LogOutput
 from frontdesk.plans.changes import change_provider_group
 from frontdesk.plans.tables import provider_groups
 from frontdesk.queues.encounters import event_order
-from frontdesk.queues.lapses import end_lapsed_duties
+from frontdesk.queues.lapses import end_lapsed_duties, take_back_lapses
 from frontdesk.queues.model import QueueEvent
 from frontdesk.queues.store.events import PAGE, list_history, list_on_duty
 from frontdesk.queues.store.lapses import count_lapsed
@@ -56,6 +56,25 @@ def ended_at(db: Database, hours: float) -> list[tuple[str, float]]:
     with db.write() as tx:
         ended = end_lapsed_duties(tx, NOW + timedelta(hours=hours))
     return [(one.doctor, (one.last_event_at - NOW).total_seconds() / HOUR) for one in ended]
+
+
+def taken_back_at(db: Database, hours: float) -> list[str]:
+    """The doctors whose lapses are taken back at that hour."""
+    with db.write() as tx:
+        return [one.doctor for one in take_back_lapses(tx, NOW + timedelta(hours=hours))]
+
+
+def settled(db: Database, clinic: Clinic, hours: float) -> dict[str, Any]:
+    """What follows from the events once a worker has looked at that hour; a rebuild agrees."""
+    taken_back_at(db, hours)
+    ended_at(db, hours)
+    with db.write() as tx:
+        found = projection(tx, clinic)
+        assert rebuild(tx)["mended"] == 0
+        assert projection(tx, clinic) == found
+    assert taken_back_at(db, hours) == []  # it is stable
+    assert ended_at(db, hours) == []
+    return found
 
 
 def on_duty(db: Database) -> list[str]:
@@ -131,6 +150,93 @@ def test_an_on_duty_that_comes_late_counts(db: Database, hours: float) -> None:
     assert on_duty(db) == ["dr-1"]
 
 
+# Events after an on duty at 0, by the hour; the duty lapses at hour 13 if they come at hour 14.
+LATE: dict[str, tuple[list[tuple[Any, float]], list[str]]] = {
+    "visits": ([(STARTED, 1), (ENDED, 1.5), (STARTED, 9)], ["dr-1"]),
+    "a visit that has not ended": ([(STARTED, 13.5)], ["dr-1"]),
+    "a pause": ([(PAUSED, 5)], ["dr-1"]),
+    "visits and the end of the shift": ([(STARTED, 1), (STARTED, 9), (OFF, 11)], []),
+    "a visit after the end of the shift": ([(OFF, 3), (STARTED, 9)], []),
+    "visits and the next shift": ([(STARTED, 1), (ON, 13.5)], ["dr-1"]),
+    "a visit that is too long ago": ([(STARTED, 1), (ENDED, 1.5)], []),
+}
+
+
+def late_events(clinic: Clinic, case: str) -> list[QueueEvent]:
+    made = []
+    for number, (type_, hours) in enumerate(LATE[case][0]):
+        fields: dict[str, Any] = {"provider_group_id": clinic.group_id, "doctor": "dr-1"}
+        if type_ in (STARTED, ENDED):
+            fields = {"plan_id": clinic.plan_ids[0], "visit": f"v-{int(hours)}"}
+            if type_ is STARTED:
+                fields["doctor"] = "dr-1"
+        if type_ is PAUSED:
+            fields["until"] = NOW + timedelta(hours=hours + 0.5)
+        made.append(event(f"late {number}", type_, hours * HOUR, **fields))
+    return made
+
+
+@pytest.mark.parametrize("case", LATE)
+def test_a_lapse_is_taken_back_when_late_events_show_the_doctor(db: Database, case: str) -> None:
+    """The state is the same as when the events come in time."""
+    late = make_clinic(db, "Late")
+    in_time = make_clinic(db, "In time")
+    feed(db, of_doctor(in_time, "on", ON, 0), *late_events(in_time, case))
+    expected = settled(db, in_time, 14)
+    feed(db, of_doctor(late, "on", ON, 0))
+    assert len(ended_at(db, 13)) == 1
+    feed(db, *late_events(late, case))
+    assert settled(db, late, 14) == expected
+    with db.read() as tx:
+        on_duty = [row.doctor for row in list_on_duty(tx) if row.provider_group_id == late.group_id]
+    assert on_duty == LATE[case][1]
+
+
+def test_a_lapse_is_taken_back_for_visits_of_days_ago(db: Database) -> None:
+    """And the duty ends after the last of them, for good."""
+    clinic = make_clinic(db)
+    feed(db, of_doctor(clinic, "on", ON, 0))
+    assert ended_at(db, 60) == [("dr-1", 0.0)]
+    feed(db, of_visit(clinic, "start", STARTED, 10, doctor="dr-1"))
+    assert taken_back_at(db, 60) == ["dr-1"]
+    assert ended_at(db, 60) == [("dr-1", 10.0)]
+    assert taken_back_at(db, 60) == []
+
+
+def test_what_takes_no_lapse_back(db: Database) -> None:
+    """Another doctor's visit, one of the same doctor's name elsewhere, and the next shift's."""
+    clinic = make_clinic(db)
+    other = make_clinic(db, "Other")
+    feed(db, of_doctor(clinic, "on", ON, 0))
+    assert ended_at(db, 13) == [("dr-1", 0.0)]
+    feed(
+        db,
+        of_visit(clinic, "other doctor", STARTED, 13, doctor="dr-2"),
+        of_visit(other, "other group", STARTED, 13, doctor="dr-1"),
+        of_visit(clinic, "end", ENDED, 13.1),
+    )
+    assert taken_back_at(db, 14) == []
+    feed(
+        db,
+        of_doctor(clinic, "next shift", ON, 24),
+        event("v", STARTED, 25 * HOUR, plan_id=clinic.plan_ids[0], visit="v-2", doctor="dr-1"),
+    )
+    assert taken_back_at(db, 25) == []
+
+
+def test_lapses_are_taken_back_a_page_at_a_time(db: Database) -> None:
+    clinic = make_clinic(db)
+    group = clinic.group_id
+    names = [f"dr-{number:04}" for number in range(PAGE + 5)]
+    feed(db, *(event(f"on {n}", ON, 0, provider_group_id=group, doctor=n) for n in names))
+    assert [len(ended_at(db, 13)) for _ in range(2)] == [PAGE, 5]
+    later = 13 * HOUR
+    fields = {"provider_group_id": group, "until": NOW + timedelta(hours=14)}
+    feed(db, *(event(f"pause {n}", PAUSED, later, doctor=n, **fields) for n in names))
+    assert [len(taken_back_at(db, 13)) for _ in range(3)] == [PAGE, 5, 0]
+    assert sorted(on_duty(db)) == names
+
+
 def test_the_end_is_an_event_like_others(db: Database) -> None:
     clinic = make_clinic(db)
     feed(db, of_doctor(clinic, "on", ON, 0))
@@ -187,3 +293,13 @@ def test_a_worker_ends_them_and_says_so(db: Database, clock: SetClock) -> None:
         day = timedelta(days=1)
         assert count_lapsed(tx, clock() - day) == {clinic.group_id: 1, other.group_id: 0}
         assert count_lapsed(tx, clock() + day)[clinic.group_id] == 0
+    lines.truncate(0)
+    lines.seek(0)
+    feed(db, of_visit(clinic, "late", STARTED, 11, doctor="dr-1"))
+    task.step()
+    line = json.loads(lines.getvalue())
+    assert (line["level"], line["event"]) == ("info", "lapses_taken_back")
+    assert line["by_provider_group"] == {str(clinic.group_id): 1}
+    assert on_duty(db) == ["dr-1"]
+    with db.read() as tx:
+        assert count_lapsed(tx, clock() - day)[clinic.group_id] == 0

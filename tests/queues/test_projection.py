@@ -166,9 +166,21 @@ DEFINED: dict[str, tuple[list[Step], dict[str, Any]]] = {
         {"line": [0, 0], "joined_at": 200}),
     "a booked patient that joins without a time is there": (
         [visit(JOINED, 1, not_before=200), visit(JOINED, 9)], {"line": [1, 0], "joined_at": 9}),
-    "who is in the line keeps the place whatever a later booking says": (
+    "who is in the line leaves it with a booking for later": (
         [visit(JOINED, 1, not_before=5), visit(JOINED, 9, not_before=200)],
-        {"line": [1, 0], "joined_at": 5}),
+        {"line": [0, 0], "listed": 0, "joined_at": 200}),
+    "also if the first joining comes last": (
+        [visit(JOINED, 9, not_before=200), visit(JOINED, 1)], {"line": [0, 0], "joined_at": 200}),
+    "and is back at the booked time": (
+        [visit(JOINED, 1), visit(JOINED, 9, not_before=100)], {"line": [1, 0], "joined_at": 100}),
+    "or when it joins again without a time": (
+        [visit(JOINED, 1), visit(JOINED, 9, not_before=200), visit(JOINED, 20)],
+        {"line": [1, 0], "joined_at": 20}),
+    "the wait before the booking is no wait": (
+        [visit(JOINED, 1), visit(JOINED, 9, not_before=50), start(70)],
+        {"joined_at": 50, "waited": [20]}),
+    "a booking for a time that is past keeps the place": (
+        [visit(JOINED, 1), visit(JOINED, 9, not_before=5)], {"line": [1, 0], "joined_at": 1}),
     "a booked patient that joins another plan moves": (
         [visit(JOINED, 1, not_before=200), visit(JOINED, 9, plan=1)], {"line": [0, 1], "joined_at": 9}),
     "a booking that is cancelled was no wait": (
@@ -345,6 +357,19 @@ def test_pruning_forgets_what_is_over_and_changes_nothing_that_is_not(db: Databa
         assert left == ["long-1", "long-2", "off-1", "on-2", "pause-2"]
         with pytest.raises(ValueError, match="sent again"):
             prune(tx, now=NOW, age=timedelta(days=7))
+
+
+def test_a_booking_is_pruned_only_when_its_time_is_old(db: Database) -> None:
+    clinic = make_clinic(db)
+    booked = {"plan_id": clinic.plan_ids[0], "visit": "v"}
+    feed(db, event("1", JOINED, 0, not_before=NOW + timedelta(days=25), **booked))
+    age = timedelta(days=8)
+    with db.write() as tx:
+        for days in (9, 26, 33):
+            assert prune(tx, now=NOW + timedelta(days=days), age=age) == {}
+        assert [row.patient for row in list_waiting(tx, NOW + timedelta(days=26))] == ["v"]
+        over = prune(tx, now=NOW + timedelta(days=33, seconds=1), age=age)
+        assert over == {"events": 1, "encounters": 1}
 
 
 def test_a_late_feed_is_learnt_from_visits_in_progress_and_a_replay_does_the_same(

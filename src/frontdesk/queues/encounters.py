@@ -74,18 +74,21 @@ def _paused(duty: Duty, event: QueueEvent) -> Duty:
 
 
 def _join(encounter: Encounter[Any], event: AnyEvent) -> None:
-    """A waiting patient keeps the place, moves when it joins another plan, and does not wait while
-    with a doctor. A booked patient gets the time of the later event: without one, it is there now.
+    """A waiting patient keeps the place, moves when it joins another plan or is booked for later,
+    and does not wait while with a doctor. A booked patient gets the time of the later event:
+    without one, it is there now.
     """
     if encounter.state is EncounterState.IN_VISIT:
         return
     encounter.patient_class = event.patient_class
     encounter.priority = event.priority or 0
-    if encounter.waits_for(event.plan_id) and not encounter.is_booked_at(event.at):
+    enters_line_at = _enters_line_at(event)
+    is_in_line = encounter.waits_for(event.plan_id) and not encounter.is_booked_at(event.at)
+    if is_in_line and enters_line_at == event.at:
         return
     encounter.plan_id = event.plan_id or 0
     encounter.state = EncounterState.WAITING
-    encounter.joined_at = _enters_line_at(event)
+    encounter.joined_at = enters_line_at
     encounter.started_at = None
     encounter.ended_at = None
     encounter.doctor = None

@@ -6,7 +6,8 @@ of arrival makes no difference.
 
 import secrets
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from frontdesk import codes
@@ -115,29 +116,32 @@ def _write(
     for reference, events in doctors.items():
         id_, duty = known.duties.get(reference, (None, Duty()))
         duty_rows.append(store.settled_row(reference, settle_duty(duty, events), id_))
-    groups = {group for _, group in doctors}
-    open_before = store.find_open_plans(tx, groups) if groups else {}
-    store.save(
-        tx,
-        events=new,
-        received_at=now,
-        of_feed=of_feed,
-        encounter_rows=[
-            store.settled_row(
-                reference, settle_encounter(events), known.encounter_ids.get(reference)
-            )
-            for reference, events in visits.items()
-        ],
-        duty_rows=duty_rows,
-    )
-    if groups:
-        _publish_queue_changes(tx, open_before, store.find_open_plans(tx, groups), now)
+    encounter_rows = [
+        store.settled_row(reference, settle_encounter(events), known.encounter_ids.get(reference))
+        for reference, events in visits.items()
+    ]
+    with publishing_queue_changes(tx, {group for _, group in doctors}, now):
+        store.save(
+            tx,
+            events=new,
+            received_at=now,
+            of_feed=of_feed,
+            encounter_rows=encounter_rows,
+            duty_rows=duty_rows,
+        )
 
 
-def _publish_queue_changes(
-    tx: Tx, before: Mapping[int, int], after: Mapping[int, int], now: datetime
-) -> None:
-    """Events of the plans whose first doctor has come, or whose last one has left."""
+@contextmanager
+def publishing_queue_changes(tx: Tx, groups: Collection[int], now: datetime) -> Iterator[None]:
+    """Publish, after the block has changed duties of these groups, the events of the plans whose
+    first doctor has come, or whose last one has left.
+    """
+    if not groups:
+        yield
+        return
+    before = store.find_open_plans(tx, groups)
+    yield
+    after = store.find_open_plans(tx, groups)
     opened = dict.fromkeys(after.keys() - before.keys(), AccountEventType.QUEUE_OPENED)
     closed = dict.fromkeys(before.keys() - after.keys(), AccountEventType.QUEUE_CLOSED)
     accounts = {**before, **after}

@@ -63,9 +63,9 @@ def prune(tx: Tx, *, now: datetime, age: timedelta) -> Counter[str]:
     below MIN_AGE. Returns the numbers of deleted `events`, `encounters` and `estimates`, without
     zeros.
 
-    A page each of: encounters with an older last event, with all their events; events of doctors
-    that no longer count; estimates. The rest leads to the same state, since the latest event of
-    each type of a doctor stays.
+    A page each of: encounters with an older last event, with all their events, but no bookings to
+    come; events of doctors that no longer count; estimates. The rest leads to the same state, since
+    the latest event of each type of a doctor stays.
     """
     if age < MIN_AGE:
         raise ValueError("events can't be deleted while they may still be sent again")

@@ -7,8 +7,10 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Self
@@ -16,7 +18,7 @@ from typing import Any, Self
 from frontdesk.audit import Requester
 from frontdesk.clock import Clock, system_clock
 from frontdesk.config import Config
-from frontdesk.db import Database
+from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time, write_alone
 from frontdesk.eligibility import derive_due
 from frontdesk.errors import Unavailable
@@ -29,7 +31,7 @@ from frontdesk.invitations.model import WorkerStatus
 from frontdesk.liveness import LoopBeats
 from frontdesk.log_output import LogOutput
 from frontdesk.privacy.retention import LogEmptier, RetentionTurn, begin_turn, retention_days
-from frontdesk.queues.lapses import end_lapsed_duties
+from frontdesk.queues.lapses import DutyChange, end_lapsed_duties, take_back_lapses
 from frontdesk.queues.upkeep import DEFAULT_AGE, prune
 from frontdesk.usage import counter_of
 from frontdesk.usage.counter import SAVE_SECONDS
@@ -343,26 +345,29 @@ class QueuePruner(BackgroundTask):
 
 
 class LapsedDutyEnder(BackgroundTask):
-    """Ends the duties of doctors that have had no event for as long as their provider group says."""
+    """Ends the duties of doctors that have had no event for as long as their provider group says,
+    and takes that back of doctors whose events came late.
+    """
 
     first_seconds = 30.0
     poll_seconds = 300.0
     failure_event = "lapsed_duties_failed"
 
     def step(self) -> bool:
-        if ended := self.end_lapsed():
-            numbers = {str(group): number for group, number in sorted(ended.items())}
-            self._log.write("duties_lapsed", by_provider_group=numbers)
+        if taken_back := self._by_group(take_back_lapses):
+            self._log.write("lapses_taken_back", by_provider_group=taken_back)
+        if ended := self._by_group(end_lapsed_duties):
+            self._log.write("duties_lapsed", by_provider_group=ended)
         return False
 
-    def end_lapsed(self) -> Counter[int]:
-        """End all that have lapsed, a page at a time, and return their numbers by provider group.
-        Raises Unavailable.
+    def _by_group(self, change: Callable[[Tx, datetime], Sequence[DutyChange]]) -> dict[str, int]:
+        """Change all, a page at a time, and return their numbers by provider group. Raises
+        Unavailable.
         """
-        ended = Counter[int]()
-        while page := write_alone(self._db, lambda tx: end_lapsed_duties(tx, self._clock())):
-            ended.update(lapsed.provider_group_id for lapsed in page)
+        numbers = Counter[int]()
+        while page := write_alone(self._db, lambda tx: change(tx, self._clock())):
+            numbers.update(one.provider_group_id for one in page)
             self._pause(PRUNE_PAUSE_SECONDS)
             if self._is_stopping:
                 break
-        return ended
+        return {str(group): number for group, number in sorted(numbers.items())}

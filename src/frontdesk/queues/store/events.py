@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
 
-from sqlalchemy import ColumnElement, Select, Table, and_, delete, or_, select
+from sqlalchemy import ColumnElement, Select, Table, and_, delete, func, or_, select
 
 from frontdesk.db import Tx
 from frontdesk.db.sets import (
@@ -255,10 +255,13 @@ def delete_duties(tx: Tx, ids: Collection[int]) -> None:
 
 def prune_encounters(tx: Tx, before: datetime) -> tuple[int, int]:
     """Delete up to a page of the encounters with an older last event, and of their events; how many
-    of each.
+    of each. A booking stays until its time is as old.
     """
     columns = encounters.c
-    old = select(*columns["visit", "provider_group_id"]).where(columns.last_event_at < before)
+    old = select(*columns["visit", "provider_group_id"]).where(
+        columns.last_event_at < before,
+        func.coalesce(columns.joined_at, columns.last_event_at) < before,
+    )
     page = _page(tx, old.order_by(columns.last_event_at, columns.id))
     events = delete_set(tx, queue_events, page)
     return delete_set(tx, encounters, page), events
