@@ -137,6 +137,27 @@ def test_another_file_is_always_refused_with_a_remedy(
     assert remedy in told
 
 
+def test_a_file_with_a_plan_or_a_class_for_each_call_is_refused(
+    bare_cli: CommandLine, tmp_path: Path
+) -> None:
+    """Also with --skip-bad-rows; a file with as many as there may be is judged."""
+    row = "2026-11-20 09:15,2026-11-20 09:16,2026-11-20 09:17,,a,{},{}\n"
+    head = HEAD.replace("\n", ",class\n")
+    file = tmp_path / "encounters.csv"
+    asked = ("queue", "backtest", "--csv", str(file))
+    file.write_text(head + "".join(row.format(f"call {n}", f"c{n}") for n in range(1001)))
+    told = bare_cli.refused(*asked, "--skip-bad-rows", status=1)
+    assert "The file has 1,001 plans, and at most 1,000 can be replayed." in told
+    assert "The number of the call may stand in `plan`" in told
+    assert "The file has 1,001 classes, and at most 100 can be replayed." in told
+    assert "The number of the call may stand in `class`" in told
+
+    waits = row.replace(",2026-11-20 09:16,2026-11-20 09:17", ",,")  # left out: no end of the wait
+    many = [waits.format(f"queue {n}", f"c{n % 100}") for n in range(999)]
+    file.write_text(head + "".join([*many, row.format("queue 999", ""), row.format("", "")]))
+    assert bare_cli.json(*asked)["patients"] == 2
+
+
 def test_what_is_wrong_with_a_past_is_said_before_its_figures(
     bare_cli: CommandLine, tmp_path: Path
 ) -> None:

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from frontdesk import codes
-from frontdesk.backtest.columns import EncounterColumns, EncounterRow
+from frontdesk.backtest.columns import EncounterColumns, EncounterRow, NumberedNames
 from frontdesk.errors import Fault
 from frontdesk.queues.events import MAX_PRIORITY
 from frontdesk.queues.model import PATIENT_CLASS
@@ -33,6 +33,9 @@ LONGEST_SECONDS = 86400.0  # a visit that seems to last longer has lost its end
 FAULTS_KEPT = 100
 PROGRESS_EVERY = 1000  # rows
 HEADER_WITHIN = 5  # lines: exports begin with a title or a date
+# With a name of its own for nearly each row, every estimate would look through as many queues.
+MOST_PLANS = 1000
+MOST_CLASSES = 100
 
 _PRIORITY = re.compile(r"-?[0-9]{1,3}")
 
@@ -111,6 +114,28 @@ def read_encounters(
         rule = "is not CSV in UTF-8, at this line or up to a hundred lines later"
         found.note_faults(line + 1, [Fault("file", codes.operators.UNREADABLE, rule)])
     return found
+
+
+def crowded_columns(rows: EncounterColumns) -> Iterator[str]:
+    """A sentence and its remedy for each column that has more names than a back-test takes."""
+    plans = _count_named(rows.plans)
+    if plans > MOST_PLANS:
+        yield (
+            f"The file has {plans:,} plans, and at most {MOST_PLANS:,} can be replayed. The number "
+            "of the call may stand in `plan`: put the name of the queue there, or leave out the "
+            "column."
+        )
+    classes = _count_named(rows.classes)
+    if classes > MOST_CLASSES:
+        yield (
+            f"The file has {classes:,} classes, and at most {MOST_CLASSES:,} can be replayed. The "
+            "number of the call may stand in `class`: put a word for the kind of patient there, or "
+            "leave out the column."
+        )
+
+
+def _count_named(names: NumberedNames) -> int:
+    return sum(name != "" for name in names.in_order())
 
 
 def _names(header: Iterable[str]) -> list[str]:

@@ -13,7 +13,12 @@ from zoneinfo import ZoneInfo
 from rich.progress import MofNCompleteColumn
 
 from frontdesk import codes
-from frontdesk.backtest.encounters_csv import CellRules, EncountersCsv, read_encounters
+from frontdesk.backtest.encounters_csv import (
+    CellRules,
+    EncountersCsv,
+    crowded_columns,
+    read_encounters,
+)
 from frontdesk.backtest.figures import (
     POSITIONS,
     BacktestFigures,
@@ -183,6 +188,9 @@ def _read(path: str, zone: ZoneInfo | None, skip_bad_rows: bool) -> EncountersCs
         text.detach()  # `opened_file` closes the stream
     if found.faults and not (skip_bad_rows and len(found.rows)):
         fail("\n".join(_refusal(found)))
+    crowded = list(crowded_columns(found.rows))
+    if crowded:
+        fail("\n".join(crowded))
     return found
 
 
