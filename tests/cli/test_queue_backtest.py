@@ -245,11 +245,13 @@ def test_a_late_end_and_a_late_row_do_not_empty_a_file(
 
     later = "2026-11-28T08:00:00Z,2026-11-28T08:01:00Z,2026-11-28T08:05:00Z,,a,p\n"
     file.write_text(HEAD + "".join(rows) + later)
-    found = bare_cli.json(*asked, "--days", "30")
-    assert (found["patients"], found["file_patients"]) == (1, 61)
-    assert found["warnings"] == []
-    [warning] = bare_cli.json(*asked)["warnings"]
-    assert (warning["code"], warning["lines"]) == ("rows_apart", [62])
+    for days in ("1", "30"):
+        found = bare_cli.json(*asked, "--days", days)
+        assert (found["patients"], found["file_patients"]) == (1, 61)
+        [warning] = found["warnings"]
+        assert (warning["code"], warning["lines"]) == ("rows_apart", [62])
+    found = bare_cli.json(*asked, "--days", "60")
+    assert (found["patients"], found["warnings"]) == (61, [])
     [local] = bare_cli.json(*asked, "--time-zone", "Asia/Tokyo")["warnings"]
     assert "2026-11-28 08:00+00:00" in warning["message"]
     assert "2026-11-28 17:00+09:00" in local["message"]

@@ -59,8 +59,8 @@ def warning_of_rows_apart(apart: RowsApart, zone: tzinfo = UTC) -> BacktestWarni
         "rows_apart",
         f"Nobody joined between {_time(apart.since, zone)} and {_time(apart.until, zone)}, and only {rows} "
         f"after that, at {_lines(apart.lines)}. The judged days are counted back from the latest "
-        "one, so they hold hardly any patient of the file. Correct or remove these rows, or say "
-        "with --days how many days to judge.",
+        "one, so they hold hardly any patient of the file. Correct or remove these rows, or reach "
+        f"back with --days to days before {_time(apart.since, zone)}.",
         tuple(apart.lines),
     )
 

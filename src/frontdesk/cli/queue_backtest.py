@@ -93,14 +93,14 @@ class _Past(NamedTuple):
 
 def backtest(
     days: Annotated[
-        int | None,
+        int,
         option(
             f"How many days to judge, the latest. Default: {DEFAULT_DAYS}.",
             min=1,
             max=366,
             show_default=False,
         ),
-    ] = None,
+    ] = DEFAULT_DAYS,
     csv_file: Annotated[
         str | None,
         option(
@@ -136,7 +136,7 @@ def backtest(
     of_file = None if time_zone is None else _zone(time_zone)
     zone = of_file or ZoneInfo("UTC")
     if csv_file is None:
-        past = _stored(config, days or DEFAULT_DAYS)
+        past = _stored(config, days)
     else:
         past = _of_file(_read(csv_file, of_file, skip_bad_rows), days, zone)
     return _report(past, zone)
@@ -228,12 +228,11 @@ def _of_bytes(stream: BinaryIO, show: Callable[[int, int], None]) -> Callable[[]
     return lambda: show(stream.tell(), size)
 
 
-def _of_file(found: EncountersCsv, days_given: int | None, zone: tzinfo) -> _Past:
+def _of_file(found: EncountersCsv, days: int, zone: tzinfo) -> _Past:
     rows = found.rows
-    days = days_given or DEFAULT_DAYS
     window = judged_days(rows, days)
     warnings = list(warnings_of_file(found))
-    apart = None if days_given else rows_apart(rows, window)
+    apart = rows_apart(rows, window)
     if apart is not None:
         warnings.insert(0, warning_of_rows_apart(apart, zone))
     events = FileEvents(rows, window.since - PAST.total_seconds())
