@@ -191,7 +191,7 @@ class _ClockWatch:
         self._last = at
 
     def lines(self) -> Sequence[int]:
-        """None where the file is in no order of time."""
+        """Empty where the file is in no order of time."""
         return self._lines if self._in_order else ()
 
 
@@ -224,7 +224,7 @@ def _row(values: Mapping[str, str], rules: CellRules) -> tuple[EncounterRow, lis
 def _faults_of_words(values: Mapping[str, str]) -> Iterator[Fault]:
     patient_class = values["class"]
     if patient_class and not PATIENT_CLASS.fullmatch(patient_class):
-        rule = "must be 1 to 40 lower-case letters, digits or hyphens"
+        rule = "must be 1 to 40 lower-case letters a to z, digits and hyphens"
         yield Fault("class", codes.faults.NOT_ALLOWED, rule)
     priority = values["priority"]
     if priority and not (_PRIORITY.fullmatch(priority) and abs(int(priority)) <= MAX_PRIORITY):
@@ -297,6 +297,8 @@ def _contradictions(row: EncounterRow) -> Iterator[Fault]:
         yield Fault("joined", codes.faults.REQUIRED, "is missing, and so is started")
     if row.started is not None and not row.doctor:
         yield Fault("doctor", codes.faults.REQUIRED, "is missing although the visit started")
+    if row.ended is not None and row.started is None and row.left is None:
+        yield Fault("started", codes.faults.REQUIRED, "is missing although the visit ended")
     if row.started is not None and row.left is not None:
         yield Fault(
             "left", codes.faults.NOT_ALLOWED, "a patient that was seen did not leave unseen"
