@@ -95,10 +95,28 @@ def test_a_csv_is_judged_without_a_database(bare_cli: CommandLine, tmp_path: Pat
     assert [(one["plan_id"], one["plan"]) for one in found["by_plan"]] == [(None, "Gold")]
     text = bare_cli.text("queue", "backtest", "--csv", str(file))
     assert "Gold" in text
-    assert "1 rows without an end of the wait left out." in text
+    assert "1 row without an end of the wait left out." in text
     assert "plan id" not in text
     file.write_text(HEAD.replace("plan", "room") + "".join(rows), encoding="utf-8")
     assert "By plan" not in bare_cli.text("queue", "backtest", "--csv", str(file))
+
+
+def test_a_file_with_hardly_a_patient_is_told_in_plain_words(
+    bare_cli: CommandLine, tmp_path: Path
+) -> None:
+    file = tmp_path / "encounters.csv"
+    asked = ("queue", "backtest", "--csv", str(file), "--days", "1")
+    none = "No patient that joined in the last day and was seen can be judged."
+    file.write_text(HEAD)
+    assert bare_cli.text(*asked).splitlines() == ["No row of the file says how a wait ended.", none]
+    file.write_text(HEAD + "2026-11-20 09:00,,,,,p\n")
+    _, counts, last = bare_cli.text(*asked).splitlines()
+    left_out = "1 row without an end of the wait left out."
+    assert (counts, last) == (f"No row of the file says how a wait ended; {left_out}", none)
+    file.write_text(HEAD + "2026-11-20 09:00,,,2026-11-20 09:05,,p\n")
+    days, counts, last = bare_cli.text(*asked).splitlines()
+    assert days.startswith("Judged: the last day. 1 of the file's 1 patient came from 2026-11-20")
+    assert (counts, last) == ("0 patients judged; 1 left unseen.", none)
 
 
 def test_every_bad_row_is_told_and_may_be_left_out(bare_cli: CommandLine, tmp_path: Path) -> None:
@@ -119,9 +137,9 @@ def test_every_bad_row_is_told_and_may_be_left_out(bare_cli: CommandLine, tmp_pa
 @pytest.mark.parametrize(
     ("content", "remedy"),
     [
-        (b"", "Name these columns in the first line"),
+        (b"", "The first line of the file has to name these columns"),
         (b"PK\x03\x04\xff\xfe", "Save the file as CSV in UTF-8"),
-        (b"id,name\n1,x\n", "Name these columns in the first line"),
+        (b"id,name\n1,x\n", "The first line of the file has to name these columns"),
         (HEAD.encode("utf-16"), "Save the file as CSV in UTF-8"),
         (HEAD.encode() + b"20.11.2026 09:15,20.11.2026 09:16,,,a,\n", "yyyy-mm-dd hh:mm:ss"),
         (HEAD.encode() + b"2026-11-20 09:15,2026-11-20 09:14,,,a,\n", "--skip-bad-rows"),
@@ -245,13 +263,13 @@ def test_a_late_end_and_a_late_row_do_not_empty_a_file(
 
     later = "2026-11-28T08:00:00Z,2026-11-28T08:01:00Z,2026-11-28T08:05:00Z,,a,p\n"
     file.write_text(HEAD + "".join(rows) + later)
-    for days in ("1", "30"):
-        found = bare_cli.json(*asked, "--days", days)
-        assert (found["patients"], found["file_patients"]) == (1, 61)
-        [warning] = found["warnings"]
-        assert (warning["code"], warning["lines"]) == ("rows_apart", [62])
     found = bare_cli.json(*asked, "--days", "60")
     assert (found["patients"], found["warnings"]) == (61, [])
+    found = bare_cli.json(*asked, "--days", "30")
+    assert (found["patients"], found["file_patients"]) == (1, 61)
+    [warning] = found["warnings"]
+    assert (warning["code"], warning["lines"]) == ("rows_apart", [62])
+    assert bare_cli.json(*asked)["warnings"] == bare_cli.json(*asked, "--days", "1")["warnings"]
     [local] = bare_cli.json(*asked, "--time-zone", "Asia/Tokyo")["warnings"]
     assert "2026-11-28 08:00+00:00" in warning["message"]
     assert "2026-11-28 17:00+09:00" in local["message"]

@@ -207,7 +207,7 @@ def _refusal(found: EncountersCsv) -> Iterator[str]:
 def _remedy(found: EncountersCsv) -> str:
     first = found.faults[0].fault
     if not found.faulty_rows:
-        return "Name these columns in the first line of the file."
+        return "The first line of the file has to name these columns."
     if first.code == codes.operators.UNREADABLE:
         return "Save the file as CSV in UTF-8; spreadsheets call it CSV UTF-8."
     if first.code == codes.operators.NOT_A_TIME and len(found.rows) < found.faulty_rows:
@@ -279,7 +279,7 @@ def _report(past: _Past, zone: ZoneInfo) -> Output:
     }
     parts: list[Part] = [*_sentences(warnings)]
     if not result.judged:
-        none = f"No patient that joined in the last {past.days} days and was seen can be judged."
+        none = f"No patient that joined in the last {_days(past.days)} and was seen can be judged."
         value["verdict"] = Verdict("too_early", none)._asdict()
         return Output(value, [*parts, *_days_sentences(value), none])
     verdict, figures = _judgement(past, zone)
@@ -291,26 +291,43 @@ def _report(past: _Past, zone: ZoneInfo) -> Output:
 
 def _days_sentences(value: Mapping[str, Any]) -> Iterator[str]:
     """Which days are judged, how many patients came on them, and what became of these."""
-    begin, end = (value[name][:16].replace("T", " ") for name in ("from", "until"))
-    days = "day" if value["days"] == 1 else f"{value['days']} days"
     all_of_file = value["file_patients"]
-    patients = f"{value['patients']:,}"
-    whose = "patients" if all_of_file is None else f"of the file's {all_of_file:,} patients"
+    judged = _counted(value["judged"], "patient")
+    left_out = (
+        f"{_counted(value[name], 'row')} {words} left out"
+        for name, words in (
+            ("rows_without_end", "without an end of the wait"),
+            ("bad_rows", "with faults"),
+        )
+        if value[name]
+    )
+    if all_of_file == 0:
+        yield "; ".join(["No row of the file says how a wait ended", *left_out]) + "."
+        return
+    begin, end = (value[name][:16].replace("T", " ") for name in ("from", "until"))
+    whose = (
+        _counted(value["patients"], "patient")
+        if all_of_file is None
+        else f"{value['patients']:,} of the file's {_counted(all_of_file, 'patient')}"
+    )
     yield (
-        f"Judged: the last {days}. {patients} {whose} came from {begin} to {end} "
+        f"Judged: the last {_days(value['days'])}. {whose} came from {begin} to {end} "
         f"({value['time_zone']})."
     )
     is_part = all_of_file and value["patients"] < all_of_file / 10
     if is_part and value["days"] == DEFAULT_DAYS and not value["warnings"]:
         yield "Judge more of the file with --days."
-    counts = (
-        ("left_unseen", "left unseen"),
-        ("nobody_on_duty", "came while nobody was on duty"),
-        ("rows_without_end", "rows without an end of the wait left out"),
-        ("bad_rows", "rows with faults left out"),
-    )
+    counts = (("left_unseen", "left unseen"), ("nobody_on_duty", "came while nobody was on duty"))
     more = [f"{value[name]:,} {words}" for name, words in counts if value[name]]
-    yield "; ".join([f"{value['judged']:,} patients judged", *more]) + "."
+    yield "; ".join([f"{judged} judged", *more, *left_out]) + "."
+
+
+def _days(days: int) -> str:
+    return "day" if days == 1 else f"{days} days"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _local_time(seconds: float, zone: tzinfo) -> str:
