@@ -1,11 +1,15 @@
 """`frontdesk queue backtest` on stored events, on a CSV, on nothing."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from frontdesk.backtest.figures import BacktestFigures
+from frontdesk.backtest.verdict import Verdict, verdict_of
+from frontdesk.cli import queue_backtest
 from frontdesk.cli.queue_backtest import FAULTS_SHOWN, LEGEND
 from frontdesk.clock import system_clock
 from frontdesk.queues.ingest import ingest
@@ -243,6 +247,30 @@ def test_a_report_begins_with_its_verdict_and_its_days_and_ends_with_its_words(
         *("mean error", "bias", "wrong zero", "coverage", "best rival", "below best rival"),
         "matched",
     }
+
+
+def test_a_verdict_looks_at_each_plan_class_and_position(
+    bare_cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[set[str]] = []
+
+    def note(everyone: BacktestFigures, groups: Mapping[str, BacktestFigures]) -> Verdict:
+        asked.append(set(groups))
+        return verdict_of(everyone, groups)
+
+    monkeypatch.setattr(queue_backtest, "verdict_of", note)
+    kinds = ("Gold,", "Gold,urgent", "Silver,new")
+    rows = (
+        f"2026-11-20 09:{n:02d},2026-11-20 09:{n + 1:02d},2026-11-20 09:{n + 5:02d},,a,{kinds[n % 3]}\n"
+        for n in range(12)
+    )
+    file = tmp_path / "encounters.csv"
+    file.write_text(HEAD.replace("\n", ",class\n") + "".join(rows))
+    bare_cli.text("queue", "backtest", "--csv", str(file))
+    [groups] = asked
+    places = {name for name in groups if name.startswith("position ")}
+    assert places
+    assert groups - places == {'plan "Gold"', 'plan "Silver"', 'class "urgent"', 'class "new"'}
 
 
 def test_a_late_end_and_a_late_row_do_not_empty_a_file(

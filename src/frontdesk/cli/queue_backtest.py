@@ -22,7 +22,6 @@ from frontdesk.backtest.encounters_csv import (
 from frontdesk.backtest.figures import (
     POSITIONS,
     BacktestFigures,
-    JudgedWaits,
     by_class,
     by_hour,
     by_plan,
@@ -343,9 +342,11 @@ def _judgement(past: _Past, zone: tzinfo) -> tuple[Verdict, dict[str, Any]]:
     judged = past.result.judged
     everyone = figures_of(judged)
     plans = by_plan(judged)
+    classes = by_class(judged)
     positions = by_position(judged)
     words = {f'plan "{past.plans.get(id_) or id_}"': one for id_, one in plans.items()}
     places = words if len(words) > 1 else {}
+    places |= {f'class "{name}"': one for name, one in classes.items() if name}
     places |= {f"position {_positions(first)}": one for first, one in positions.items()}
     figures = {
         "all": _item(everyone),
@@ -353,7 +354,7 @@ def _judgement(past: _Past, zone: tzinfo) -> tuple[Verdict, dict[str, Any]]:
             {"plan_id": id_ if past.is_stored else None, "plan": past.plans.get(id_)} | _item(one)
             for id_, one in plans.items()
         ],
-        "by_class": _of_classes(judged),
+        "by_class": _of_classes(classes),
         "by_position": [
             {"position": _positions(first)} | _item(one) for first, one in positions.items()
         ],
@@ -362,11 +363,11 @@ def _judgement(past: _Past, zone: tzinfo) -> tuple[Verdict, dict[str, Any]]:
     return verdict_of(everyone, places), figures
 
 
-def _of_classes(judged: JudgedWaits) -> list[dict[str, Any]]:
+def _of_classes(classes: Mapping[str | None, BacktestFigures]) -> list[dict[str, Any]]:
     """Empty where all patients are of one class, or have none."""
-    if len(judged.classes) < 2:
+    if len(classes) < 2:
         return []
-    return [{"class": name} | _item(one) for name, one in by_class(judged).items()]
+    return [{"class": name} | _item(one) for name, one in classes.items()]
 
 
 def _item(figures: BacktestFigures) -> dict[str, Any]:
