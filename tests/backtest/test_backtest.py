@@ -266,6 +266,25 @@ def test_a_replay_knows_what_the_service_reads_from_its_tables(db: Database) -> 
     assert {doctor for doctor, _ in resumed} == {"d", "e", "f", "h"}
 
 
+def test_old_waits_and_visits_without_an_end_are_not_looked_through_again() -> None:
+    """Of a thousand, those of the last 24 and 4 hours. The others still end like any other."""
+    replay = QueueReplay()
+    replay.apply(on(0))
+    for number in range(500):
+        at = 600.0 * number
+        replay.apply(ReplayEvent(at, JOINED, 1, f"waits {number}"))
+        replay.apply(ReplayEvent(at, STARTED, 1, f"seen {number}", "a"))
+        pool = replay.pool(at + 1)
+        assert len(pool.waiting) == min(number + 1, 24 * 6)
+        assert len(replay.present) <= 2 * (24 + 4) * 6 + 1
+    now = 500 * 600.0
+    replay.apply(ReplayEvent(now, ENDED, 1, "seen 0"))
+    replay.apply(ReplayEvent(now, STARTED, 1, "waits 1", "a"))
+    pool = replay.pool(now + 1)
+    assert [(visit.seconds, visit.doctor) for visit in pool.past] == [(now, "a")]
+    assert (replay.last_waits, pool.doctors[0].visits[0].elapsed_seconds) == ({1: now - 600}, 1)
+
+
 def test_a_visit_before_a_pause_ends_it_not_though_it_is_told_later() -> None:
     replay = QueueReplay()
     replay.apply(on(0))

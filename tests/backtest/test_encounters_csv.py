@@ -35,6 +35,7 @@ def test_columns_are_found_by_name_and_times_without_offset_are_utc(
         (",,,,,", [("joined", "required")]),
         (f"yesterday,{DAY}25:00:00Z,,,a,", [("joined", "not_a_time"), ("started", "not_a_time")]),
         (f"{DAY}09:00:00Z,{DAY}09:01:00Z,,,,", [("doctor", "required")]),
+        (f"{DAY}09:00:00Z,,{DAY}09:05:00Z,,a,", [("started", "required")]),
         (f"{DAY}09:00:00Z,{DAY}09:01:00Z,,{DAY}09:01:00Z,a,", [("left", "not_allowed")]),
         (f"{DAY}09:00:00Z,{DAY}08:00:00Z,,,a,", [("started", "too_early")]),
         (f",{DAY}09:00:00Z,{DAY}08:00:00Z,,a,", [("ended", "too_early")]),
@@ -50,6 +51,10 @@ def test_each_fault_of_a_row_is_told_with_its_line(row: str, faults: list[tuple[
     assert told == [(3, *fault) for fault in faults]
     assert (len(found.rows), found.faulty_rows) == (1, 1)
     assert not any("yesterday" in fault.message for _, fault in found.faults)
+
+
+def test_an_end_of_a_patient_that_left_is_no_fault() -> None:
+    assert read(f"{HEAD}{DAY}09:00:00Z,,{DAY}09:05:00Z,{DAY}09:05:00Z,,\n").faults == []
 
 
 def test_a_time_may_be_a_day_ahead_of_the_clock() -> None:

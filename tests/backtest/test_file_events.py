@@ -3,6 +3,7 @@
 from frontdesk.backtest.file_events import FileEvents
 from frontdesk.backtest.judge import judge_past
 from frontdesk.queues.encounters import event_order
+from frontdesk.queues.events import MAX_CAPACITY
 from tests.backtest.encounters import DAY, HEAD, events_of, left, read, rows_of, seen
 from tests.queues.feed import ENDED, JOINED, LEFT, OFF, ON, STARTED
 
@@ -72,6 +73,15 @@ def test_ends_that_are_told_late_are_no_second_place_while_patients_wait() -> No
     seldom = [seen("seldom", 1, 10, 40), seen("seldom", 35, 38, 60)]
     assert places([*phone, *seldom]) == {"phone": 1, "seldom": 1}
     assert places(seldom) == {"seldom": 2}
+
+
+def test_a_doctor_has_no_more_places_than_a_live_feed_may_say() -> None:
+    """Derived from waits, from those of other doctors, and without any wait."""
+    at_once = [seen("quick", n, n, 890) for n in range(600)]
+    assert places(at_once) == {"quick": MAX_CAPACITY}
+    waited = [seen("long", n, n + 1, 890) for n in range(600)]
+    seldom = seen("seldom", 1, 1, 40)
+    assert places([*waited, seldom]) == {"long": MAX_CAPACITY, "seldom": MAX_CAPACITY}
 
 
 def test_a_wait_without_an_end_is_left_out() -> None:

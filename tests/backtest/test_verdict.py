@@ -88,7 +88,7 @@ def test_a_plan_or_a_position_where_it_is_worse_is_named() -> None:
 
 @pytest.mark.parametrize(
     ("count", "ours", "rival", "noise"),
-    [(99, 120, 100, 0.0), (150, 104, 100, 0.0), (150, 60, 40, 2000.0)],
+    [(99, 120, 100, 0.0), (150, 104, 100, 0.0), (150, 60, 40, 2000.0), (150, 501, 493, 0.0)],
 )
 def test_a_place_with_few_patients_or_hardly_worse_is_not_named(
     count: int, ours: int, rival: int, noise: float

@@ -35,6 +35,10 @@ def without_end(at: int) -> str:
     return f"{minute(at)},{minute(at)},,,a,p\n"
 
 
+def still_waits(at: int) -> str:
+    return f"{minute(at)},,,,,p\n"
+
+
 def ends_later(at: int, day: str) -> str:
     return short(at).replace(minute(at + 4), day + minute(at + 4)[10:])
 
@@ -51,6 +55,8 @@ HOURLY = [short(60 * hour + n, f"dr-{n}") for hour in range(8) for n in range(20
         ([without_end(5 * n) if n % 10 == 0 else short(5 * n) for n in range(60)], ["no_ends"]),
         ([without_end(5 * n) if n % 11 == 0 else short(5 * n) for n in range(1, 60)], []),
         ([row for row in USUAL for _ in range(2)], ["repeated_rows"]),
+        ([*USUAL, *(still_waits(n) for n in range(14))], ["no_wait_ends"]),
+        ([*USUAL, *(still_waits(n) for n in range(13))], []),
         ([*USUAL, USUAL[7]], []),
         (HOURLY, []),
         ([*USUAL, ends_later(400, "2026-11-22")], ["late_ends"]),
@@ -74,6 +80,11 @@ def test_a_line_beside_idle_doctors_is_warned_of_and_described() -> None:
 def test_the_share_of_visits_without_an_end_is_told() -> None:
     rows = [without_end(5 * n) if n % 3 == 0 else short(5 * n) for n in range(60)]
     assert "Of 60 visits 20 (33%) have no end" in warnings(rows)["no_ends"].message
+
+
+def test_rows_without_an_end_of_the_wait_are_told_with_their_number() -> None:
+    told = warnings([*USUAL, *(still_waits(n) for n in range(30))])["no_wait_ends"]
+    assert told.message.startswith("30 of 150 rows have no end of the wait, and are left out:")
 
 
 def test_late_ends_are_told_with_their_lines() -> None:

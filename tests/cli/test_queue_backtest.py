@@ -1,11 +1,15 @@
 """`frontdesk queue backtest` on stored events, on a CSV, on nothing."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from frontdesk.backtest.figures import BacktestFigures
+from frontdesk.backtest.verdict import Verdict, verdict_of
+from frontdesk.cli import queue_backtest
 from frontdesk.cli.queue_backtest import FAULTS_SHOWN, LEGEND
 from frontdesk.clock import system_clock
 from frontdesk.queues.ingest import ingest
@@ -95,10 +99,28 @@ def test_a_csv_is_judged_without_a_database(bare_cli: CommandLine, tmp_path: Pat
     assert [(one["plan_id"], one["plan"]) for one in found["by_plan"]] == [(None, "Gold")]
     text = bare_cli.text("queue", "backtest", "--csv", str(file))
     assert "Gold" in text
-    assert "1 rows without an end of the wait left out." in text
+    assert "1 row without an end of the wait left out." in text
     assert "plan id" not in text
     file.write_text(HEAD.replace("plan", "room") + "".join(rows), encoding="utf-8")
     assert "By plan" not in bare_cli.text("queue", "backtest", "--csv", str(file))
+
+
+def test_a_file_with_hardly_a_patient_is_told_in_plain_words(
+    bare_cli: CommandLine, tmp_path: Path
+) -> None:
+    file = tmp_path / "encounters.csv"
+    asked = ("queue", "backtest", "--csv", str(file), "--days", "1")
+    none = "No patient that joined in the last day and was seen can be judged."
+    file.write_text(HEAD)
+    assert bare_cli.text(*asked).splitlines() == ["No row of the file says how a wait ended.", none]
+    file.write_text(HEAD + "2026-11-20 09:00,,,,,p\n")
+    _, counts, last = bare_cli.text(*asked).splitlines()
+    left_out = "1 row without an end of the wait left out."
+    assert (counts, last) == (f"No row of the file says how a wait ended; {left_out}", none)
+    file.write_text(HEAD + "2026-11-20 09:00,,,2026-11-20 09:05,,p\n")
+    days, counts, last = bare_cli.text(*asked).splitlines()
+    assert days.startswith("Judged: the last day. 1 of the file's 1 patient came from 2026-11-20")
+    assert (counts, last) == ("0 patients judged; 1 left unseen.", none)
 
 
 def test_every_bad_row_is_told_and_may_be_left_out(bare_cli: CommandLine, tmp_path: Path) -> None:
@@ -119,9 +141,9 @@ def test_every_bad_row_is_told_and_may_be_left_out(bare_cli: CommandLine, tmp_pa
 @pytest.mark.parametrize(
     ("content", "remedy"),
     [
-        (b"", "Name these columns in the first line"),
+        (b"", "The first line of the file has to name these columns"),
         (b"PK\x03\x04\xff\xfe", "Save the file as CSV in UTF-8"),
-        (b"id,name\n1,x\n", "Name these columns in the first line"),
+        (b"id,name\n1,x\n", "The first line of the file has to name these columns"),
         (HEAD.encode("utf-16"), "Save the file as CSV in UTF-8"),
         (HEAD.encode() + b"20.11.2026 09:15,20.11.2026 09:16,,,a,\n", "yyyy-mm-dd hh:mm:ss"),
         (HEAD.encode() + b"2026-11-20 09:15,2026-11-20 09:14,,,a,\n", "--skip-bad-rows"),
@@ -135,6 +157,27 @@ def test_another_file_is_always_refused_with_a_remedy(
     told = bare_cli.refused("queue", "backtest", "--csv", str(file), "--skip-bad-rows", status=1)
     assert "The file has faults" in told
     assert remedy in told
+
+
+def test_a_file_with_a_plan_or_a_class_for_each_call_is_refused(
+    bare_cli: CommandLine, tmp_path: Path
+) -> None:
+    """Also with --skip-bad-rows; a file with as many as there may be is judged."""
+    row = "2026-11-20 09:15,2026-11-20 09:16,2026-11-20 09:17,,a,{},{}\n"
+    head = HEAD.replace("\n", ",class\n")
+    file = tmp_path / "encounters.csv"
+    asked = ("queue", "backtest", "--csv", str(file))
+    file.write_text(head + "".join(row.format(f"call {n}", f"c{n}") for n in range(1001)))
+    told = bare_cli.refused(*asked, "--skip-bad-rows", status=1)
+    assert "The file has 1,001 plans, and at most 1,000 can be replayed." in told
+    assert "The number of the call may stand in `plan`" in told
+    assert "The file has 1,001 classes, and at most 100 can be replayed." in told
+    assert "The number of the call may stand in `class`" in told
+
+    waits = row.replace(",2026-11-20 09:16,2026-11-20 09:17", ",,")  # left out: no end of the wait
+    many = [waits.format(f"queue {n}", f"c{n % 100}") for n in range(999)]
+    file.write_text(head + "".join([*many, row.format("queue 999", ""), row.format("", "")]))
+    assert bare_cli.json(*asked)["patients"] == 2
 
 
 def test_what_is_wrong_with_a_past_is_said_before_its_figures(
@@ -206,6 +249,30 @@ def test_a_report_begins_with_its_verdict_and_its_days_and_ends_with_its_words(
     }
 
 
+def test_a_verdict_looks_at_each_plan_class_and_position(
+    bare_cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[set[str]] = []
+
+    def note(everyone: BacktestFigures, groups: Mapping[str, BacktestFigures]) -> Verdict:
+        asked.append(set(groups))
+        return verdict_of(everyone, groups)
+
+    monkeypatch.setattr(queue_backtest, "verdict_of", note)
+    kinds = ("Gold,", "Gold,urgent", "Silver,new")
+    rows = (
+        f"2026-11-20 09:{n:02d},2026-11-20 09:{n + 1:02d},2026-11-20 09:{n + 5:02d},,a,{kinds[n % 3]}\n"
+        for n in range(12)
+    )
+    file = tmp_path / "encounters.csv"
+    file.write_text(HEAD.replace("\n", ",class\n") + "".join(rows))
+    bare_cli.text("queue", "backtest", "--csv", str(file))
+    [groups] = asked
+    places = {name for name in groups if name.startswith("position ")}
+    assert places
+    assert groups - places == {'plan "Gold"', 'plan "Silver"', 'class "urgent"', 'class "new"'}
+
+
 def test_a_late_end_and_a_late_row_do_not_empty_a_file(
     bare_cli: CommandLine, tmp_path: Path
 ) -> None:
@@ -224,11 +291,13 @@ def test_a_late_end_and_a_late_row_do_not_empty_a_file(
 
     later = "2026-11-28T08:00:00Z,2026-11-28T08:01:00Z,2026-11-28T08:05:00Z,,a,p\n"
     file.write_text(HEAD + "".join(rows) + later)
+    found = bare_cli.json(*asked, "--days", "60")
+    assert (found["patients"], found["warnings"]) == (61, [])
     found = bare_cli.json(*asked, "--days", "30")
     assert (found["patients"], found["file_patients"]) == (1, 61)
-    assert found["warnings"] == []
-    [warning] = bare_cli.json(*asked)["warnings"]
+    [warning] = found["warnings"]
     assert (warning["code"], warning["lines"]) == ("rows_apart", [62])
+    assert bare_cli.json(*asked)["warnings"] == bare_cli.json(*asked, "--days", "1")["warnings"]
     [local] = bare_cli.json(*asked, "--time-zone", "Asia/Tokyo")["warnings"]
     assert "2026-11-28 08:00+00:00" in warning["message"]
     assert "2026-11-28 17:00+09:00" in local["message"]

@@ -48,7 +48,7 @@ def test_each_column_warning_and_verdict_is_explained() -> None:
             (verdict, r'Verdict\(\s*"(\w+)"'),
         )
     }
-    assert len(made[warnings]) == 7
+    assert len(made[warnings]) == 8
     assert made[warnings] <= set(rows_of("What can be wrong"))
     assert made[verdict] == {"too_early", "worse", "worse_in_places", "nearer"}
     assert made[verdict] | {"not_nearer"} <= set(rows_of("The verdict"))

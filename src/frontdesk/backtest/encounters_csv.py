@@ -13,7 +13,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from frontdesk import codes
-from frontdesk.backtest.columns import EncounterColumns, EncounterRow
+from frontdesk.backtest.columns import EncounterColumns, EncounterRow, NumberedNames
 from frontdesk.errors import Fault
 from frontdesk.queues.events import MAX_PRIORITY
 from frontdesk.queues.model import PATIENT_CLASS
@@ -33,6 +33,9 @@ LONGEST_SECONDS = 86400.0  # a visit that seems to last longer has lost its end
 FAULTS_KEPT = 100
 PROGRESS_EVERY = 1000  # rows
 HEADER_WITHIN = 5  # lines: exports begin with a title or a date
+# With a name of its own for nearly each row, every estimate would look through as many queues.
+MOST_PLANS = 1000
+MOST_CLASSES = 100
 
 _PRIORITY = re.compile(r"-?[0-9]{1,3}")
 
@@ -113,6 +116,28 @@ def read_encounters(
     return found
 
 
+def crowded_columns(rows: EncounterColumns) -> Iterator[str]:
+    """A sentence and its remedy for each column that has more names than a back-test takes."""
+    plans = _count_named(rows.plans)
+    if plans > MOST_PLANS:
+        yield (
+            f"The file has {plans:,} plans, and at most {MOST_PLANS:,} can be replayed. The number "
+            "of the call may stand in `plan`: put the name of the queue there, or leave out the "
+            "column."
+        )
+    classes = _count_named(rows.classes)
+    if classes > MOST_CLASSES:
+        yield (
+            f"The file has {classes:,} classes, and at most {MOST_CLASSES:,} can be replayed. The "
+            "number of the call may stand in `class`: put a word for the kind of patient there, or "
+            "leave out the column."
+        )
+
+
+def _count_named(names: NumberedNames) -> int:
+    return sum(name != "" for name in names.in_order())
+
+
 def _names(header: Iterable[str]) -> list[str]:
     return [name.strip().lower() for name in header]
 
@@ -166,7 +191,7 @@ class _ClockWatch:
         self._last = at
 
     def lines(self) -> Sequence[int]:
-        """None where the file is in no order of time."""
+        """Empty where the file is in no order of time."""
         return self._lines if self._in_order else ()
 
 
@@ -199,7 +224,7 @@ def _row(values: Mapping[str, str], rules: CellRules) -> tuple[EncounterRow, lis
 def _faults_of_words(values: Mapping[str, str]) -> Iterator[Fault]:
     patient_class = values["class"]
     if patient_class and not PATIENT_CLASS.fullmatch(patient_class):
-        rule = "must be 1 to 40 lower-case letters, digits or hyphens"
+        rule = "must be 1 to 40 lower-case letters a to z, digits and hyphens"
         yield Fault("class", codes.faults.NOT_ALLOWED, rule)
     priority = values["priority"]
     if priority and not (_PRIORITY.fullmatch(priority) and abs(int(priority)) <= MAX_PRIORITY):
@@ -272,6 +297,8 @@ def _contradictions(row: EncounterRow) -> Iterator[Fault]:
         yield Fault("joined", codes.faults.REQUIRED, "is missing, and so is started")
     if row.started is not None and not row.doctor:
         yield Fault("doctor", codes.faults.REQUIRED, "is missing although the visit started")
+    if row.ended is not None and row.started is None and row.left is None:
+        yield Fault("started", codes.faults.REQUIRED, "is missing although the visit ended")
     if row.started is not None and row.left is not None:
         yield Fault(
             "left", codes.faults.NOT_ALLOWED, "a patient that was seen did not leave unseen"

@@ -91,10 +91,10 @@ def _sharing(asked: Question) -> set[int]:
 def _handle_seconds(asked: Question) -> float:
     """The mean of the plan's known visits, else of all, else the default."""
     past = asked.known.past
-    own = [visit.seconds for _, visit in past.get(asked.plan_id, ())]
-    everyone = [visit.seconds for visits in past.values() for _, visit in visits]
-    lengths = own or everyone or [DEFAULT_VISIT_SECONDS]
-    return sum(lengths) / len(lengths)
+    lengths = [visit.seconds for _, visit in past.get(asked.plan_id, ())]
+    if not lengths:
+        lengths = [visit.seconds for visits in past.values() for _, visit in visits]
+    return sum(lengths) / len(lengths) if lengths else DEFAULT_VISIT_SECONDS
 
 
 @dataclass(slots=True)

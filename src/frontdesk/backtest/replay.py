@@ -34,6 +34,14 @@ from frontdesk.queues.model import (
 
 Of = TypeVar("Of")
 
+# The first number of patients at which the replay looks for some that it can set aside.
+FEWEST_TO_SET_ASIDE = 200
+# An older state does not count: the event that ended it never came.
+LONGEST_SECONDS = {
+    EncounterState.WAITING: LONGEST_WAIT.total_seconds(),
+    EncounterState.IN_VISIT: LONGEST_VISIT.total_seconds(),
+}
+
 
 @dataclass(slots=True)
 class ReplayedEncounter(Encounter[float]):
@@ -71,7 +79,10 @@ class QueueReplay:
         self._pauses: dict[str, _Pause] = {}  # by doctor, until it has ended before its time
         self._pauses_over: deque[tuple[str, _Pause]] = deque()
         # By visit: the patients that wait, in order of joining, and those that are with a doctor.
-        self._present: dict[str, ReplayedEncounter] = {}
+        self.present: dict[str, ReplayedEncounter] = {}
+        # Of these, some whose state is too old to count. Its end may still be told.
+        self._set_aside: dict[str, ReplayedEncounter] = {}
+        self._look_at = FEWEST_TO_SET_ASIDE
         self.plan_ids: set[int] = set()  # the plans that patients have joined
         self.last_waits: dict[int, float] = {}  # by plan, of the patient that was seen last
         self.past: dict[int, deque[tuple[float, PastVisit]]] = {}  # by plan, with the end
@@ -97,10 +108,9 @@ class QueueReplay:
                 self._advance(event)
 
     def pool(self, now: float) -> DoctorPool:
-        longest_wait = LONGEST_WAIT.total_seconds()
-        longest_visit = LONGEST_VISIT.total_seconds()
-        line = self._line(now, longest_wait)
-        visits = self._in_state(EncounterState.IN_VISIT, now - longest_visit)
+        self._set_old_aside(now)
+        line = self._line(now)
+        visits = self._in_state(EncounterState.IN_VISIT, now)
         by_start = sorted(visits, key=lambda item: (-item[1].since, item[0]))
         latest_first = [visit for _, visit in by_start]
         while self._spans and self._spans[0][2] <= now - RECENT_SECONDS:
@@ -109,9 +119,9 @@ class QueueReplay:
             doctors=self._doctors(latest_first, now),
             waiting=[one.plan_id for one in line],
             past=[
-                visit._replace(ended_seconds_ago=now - ended)
+                PastVisit(plan_id, seconds, now - ended, doctor, waited, patient_class)
                 for visits in self.past.values()
-                for ended, visit in visits
+                for ended, (plan_id, seconds, _, doctor, waited, patient_class) in visits
             ],
             waited=[now - one.since for one in line],
             classes=_unless_all(None, [one.patient_class for one in line]),
@@ -132,22 +142,44 @@ class QueueReplay:
             ),
         )
 
-    def _line(self, now: float, longest_wait: float) -> list[ReplayedEncounter]:
+    def _line(self, now: float) -> list[ReplayedEncounter]:
         """The patients that wait, in order of arrival; not yet those that are booked for later."""
-        waiting = self._in_state(EncounterState.WAITING, now - longest_wait)
+        waiting = self._in_state(EncounterState.WAITING, now)
         line = [one for _, one in waiting if one.since <= now]
         line.sort(key=lambda one: one.since)
         return line
 
     def _in_state(
-        self, state: EncounterState, after: float
+        self, state: EncounterState, now: float
     ) -> Iterator[tuple[str, ReplayedEncounter]]:
-        """The patients that entered the state after this time; older states were never ended."""
+        """The patients that are in the state now, and not for longer than counts."""
+        after = now - LONGEST_SECONDS[state]
         return (
             (visit, one)
-            for visit, one in self._present.items()
+            for visit, one in self.present.items()
             if one.state is state and one.since > after
         )
+
+    def _set_old_aside(self, now: float) -> None:
+        """Look through the patients only when their number has doubled since the last look."""
+        if len(self.present) < self._look_at:
+            return
+        old = [
+            visit
+            for visit, one in self.present.items()
+            if one.since <= now - LONGEST_SECONDS[one.state]
+        ]
+        for visit in old:
+            self._set_aside[visit] = self.present.pop(visit)
+        self._look_at = max(FEWEST_TO_SET_ASIDE, 2 * len(self.present))
+
+    def _encounter(self, event: ReplayEvent) -> ReplayedEncounter:
+        """That of the visit; a new one of a patient that is in no line and with no doctor."""
+        old = self._set_aside.pop(event.visit, None)
+        if old is not None:
+            self.present[event.visit] = old
+        new = ReplayedEncounter(event.plan_id, EncounterState.LEFT, event.at)
+        return self.present.get(event.visit, new)
 
     def _doctors(self, latest_first: Sequence[ReplayedEncounter], now: float) -> list[Doctor]:
         visits: defaultdict[str, list[OngoingVisit]] = defaultdict(list)
@@ -215,8 +247,7 @@ class QueueReplay:
 
     def _advance(self, event: ReplayEvent) -> None:
         """Move the patient by the rules of queues/encounters.py, and note what that ends."""
-        new = ReplayedEncounter(event.plan_id, EncounterState.LEFT, event.at)
-        one = self._present.get(event.visit, new)
+        one = self._encounter(event)
         before = (one.state, one.plan_id)
         since = one.since
         TRANSITIONS[event.type](one, event)
@@ -230,9 +261,9 @@ class QueueReplay:
         if one.state is EncounterState.WAITING and one.joined_at is not None:
             one.since = one.joined_at
         one.known_at = max(event.at, event.known_at)
-        self._present.pop(event.visit, None)
+        self.present.pop(event.visit, None)
         if one.state in (EncounterState.WAITING, EncounterState.IN_VISIT):
-            self._present[event.visit] = one
+            self.present[event.visit] = one
         if one.state is EncounterState.WAITING:
             self.plan_ids.add(one.plan_id)
         elif one.state is not EncounterState.ENDED:

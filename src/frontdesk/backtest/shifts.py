@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from frontdesk.backtest.columns import ABSENT, EncounterColumns
 from frontdesk.queues.estimate.model import READY_SECONDS
+from frontdesk.queues.events import MAX_CAPACITY
 
 SHIFT_GAP_SECONDS = 3600.0  # a doctor without a visit for so long was off duty
 # A doctor with room takes a waiting patient. So after each start with a wait all places are taken,
@@ -116,10 +117,16 @@ def _overlaps(rows: EncounterColumns, visits: Sequence[int]) -> _Overlaps:
 
 
 def _capacity(own: _Overlaps, usual: int | None) -> int:
-    """How many visits at a time. `usual`: of all doctors, None if there are too few waits."""
+    """How many visits at a time, at most as many as a live feed may say. `usual`: of all doctors,
+    None if there are too few waits.
+    """
     if len(own.after_wait) >= ENOUGH_STARTS:
-        return _reached(own.after_wait, MOST_SHARE)
-    return _reached(own.all, USUAL_SHARE) if usual is None else usual
+        capacity = _reached(own.after_wait, MOST_SHARE)
+    elif usual is not None:
+        capacity = usual
+    else:
+        capacity = _reached(own.all, USUAL_SHARE)
+    return min(MAX_CAPACITY, capacity)
 
 
 def _reached(numbers: Sequence[int], share: float) -> int:

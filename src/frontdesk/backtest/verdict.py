@@ -9,11 +9,13 @@ from frontdesk.backtest.figures import BacktestFigures
 from frontdesk.queues.model import INTERVAL_SHARE
 
 FEWEST_PATIENTS = 200  # to judge by
-ENOUGH_IN_GROUP = 100  # patients of a plan or of a position, to judge it by itself
+ENOUGH_IN_GROUP = 100  # patients of a plan, a class or a position, to judge it by itself
 # Of the standard error of the mean difference: less may be chance, as one of several rules is
 # always the luckiest in a group.
 BEYOND_CHANCE = 2.0
-WORTH_SECONDS = 5.0  # of a group: no patient notices less
+# Of a group: no patient notices less, nor a smaller share of the error.
+WORTH_SECONDS = 5.0
+WORTH_SHARE = 0.05
 
 
 class Verdict(NamedTuple):
@@ -24,7 +26,7 @@ class Verdict(NamedTuple):
 
 
 def verdict_of(everyone: BacktestFigures, groups: Mapping[str, BacktestFigures]) -> Verdict:
-    """`groups`: the figures of each plan and position by words such as `plan "Gold"`.
+    """`groups`: the figures of each plan, class and position by words such as `plan "Gold"`.
 
     `worse`: the best rival is nearer, over all patients; `worse_in_places`: in a group.
     """
@@ -59,8 +61,10 @@ def is_nearer(figures: BacktestFigures) -> bool:
 
 def _is_worth(figures: BacktestFigures) -> bool:
     """The estimate is so much worse in the group that it has to be told."""
-    enough = figures.accuracy.matched >= ENOUGH_IN_GROUP
-    return enough and is_worse(figures) and figures.best_rival.further_seconds >= WORTH_SECONDS
+    own = figures.accuracy
+    worth = max(WORTH_SECONDS, WORTH_SHARE * own.mean_error_seconds)
+    enough = own.matched >= ENOUGH_IN_GROUP
+    return enough and is_worse(figures) and figures.best_rival.further_seconds >= worth
 
 
 def _place(name: str, figures: BacktestFigures) -> str:

@@ -11,6 +11,7 @@ from frontdesk.backtest.judge import BacktestResult
 from frontdesk.backtest.window import RowsApart
 
 WITHOUT_END_SHARE = 0.1  # with more such visits the length of a visit and who is busy are in doubt
+WITHOUT_WAIT_END_SHARE = 0.1  # doctors look idle who had these patients
 REPEATED_SHARE = 0.01
 IDLE_SHARE = 0.25  # of the joinings: patients wait beside idle doctors
 MANY_BESIDE = 10
@@ -34,6 +35,15 @@ def warnings_of_file(found: EncountersCsv) -> Iterator[BacktestWarning]:
             "repeated_rows",
             f"{repeated:,} of {visits:,} rows with a visit repeat another row; each counts as "
             "a patient of its own. Remove the copies.",
+        )
+    patients = len(found.rows)
+    left_out = sum(not found.rows.wait_ended(row) for row in range(patients))
+    if left_out >= WITHOUT_WAIT_END_SHARE * patients > 0:
+        yield BacktestWarning(
+            "no_wait_ends",
+            f"{left_out:,} of {patients:,} rows have no end of the wait, and are left out: the "
+            "line looks shorter than it was, and doctors idle who saw these patients. Fill "
+            "`started` or `left`.",
         )
     if found.late_ends:
         yield BacktestWarning(
@@ -59,8 +69,8 @@ def warning_of_rows_apart(apart: RowsApart, zone: tzinfo = UTC) -> BacktestWarni
         "rows_apart",
         f"Nobody joined between {_time(apart.since, zone)} and {_time(apart.until, zone)}, and only {rows} "
         f"after that, at {_lines(apart.lines)}. The judged days are counted back from the latest "
-        "one, so they hold hardly any patient of the file. Correct or remove these rows, or say "
-        "with --days how many days to judge.",
+        "one, so they hold hardly any patient of the file. Correct or remove these rows, or reach "
+        f"back with --days to days before {_time(apart.since, zone)}.",
         tuple(apart.lines),
     )
 

@@ -13,11 +13,15 @@ from zoneinfo import ZoneInfo
 from rich.progress import MofNCompleteColumn
 
 from frontdesk import codes
-from frontdesk.backtest.encounters_csv import CellRules, EncountersCsv, read_encounters
+from frontdesk.backtest.encounters_csv import (
+    CellRules,
+    EncountersCsv,
+    crowded_columns,
+    read_encounters,
+)
 from frontdesk.backtest.figures import (
     POSITIONS,
     BacktestFigures,
-    JudgedWaits,
     by_class,
     by_hour,
     by_plan,
@@ -88,14 +92,14 @@ class _Past(NamedTuple):
 
 def backtest(
     days: Annotated[
-        int | None,
+        int,
         option(
             f"How many days to judge, the latest. Default: {DEFAULT_DAYS}.",
             min=1,
             max=366,
             show_default=False,
         ),
-    ] = None,
+    ] = DEFAULT_DAYS,
     csv_file: Annotated[
         str | None,
         option(
@@ -131,7 +135,7 @@ def backtest(
     of_file = None if time_zone is None else _zone(time_zone)
     zone = of_file or ZoneInfo("UTC")
     if csv_file is None:
-        past = _stored(config, days or DEFAULT_DAYS)
+        past = _stored(config, days)
     else:
         past = _of_file(_read(csv_file, of_file, skip_bad_rows), days, zone)
     return _report(past, zone)
@@ -183,6 +187,9 @@ def _read(path: str, zone: ZoneInfo | None, skip_bad_rows: bool) -> EncountersCs
         text.detach()  # `opened_file` closes the stream
     if found.faults and not (skip_bad_rows and len(found.rows)):
         fail("\n".join(_refusal(found)))
+    crowded = list(crowded_columns(found.rows))
+    if crowded:
+        fail("\n".join(crowded))
     return found
 
 
@@ -199,7 +206,7 @@ def _refusal(found: EncountersCsv) -> Iterator[str]:
 def _remedy(found: EncountersCsv) -> str:
     first = found.faults[0].fault
     if not found.faulty_rows:
-        return "Name these columns in the first line of the file."
+        return "The first line of the file has to name these columns."
     if first.code == codes.operators.UNREADABLE:
         return "Save the file as CSV in UTF-8; spreadsheets call it CSV UTF-8."
     if first.code == codes.operators.NOT_A_TIME and len(found.rows) < found.faulty_rows:
@@ -220,12 +227,11 @@ def _of_bytes(stream: BinaryIO, show: Callable[[int, int], None]) -> Callable[[]
     return lambda: show(stream.tell(), size)
 
 
-def _of_file(found: EncountersCsv, days_given: int | None, zone: tzinfo) -> _Past:
+def _of_file(found: EncountersCsv, days: int, zone: tzinfo) -> _Past:
     rows = found.rows
-    days = days_given or DEFAULT_DAYS
     window = judged_days(rows, days)
     warnings = list(warnings_of_file(found))
-    apart = None if days_given else rows_apart(rows, window)
+    apart = rows_apart(rows, window)
     if apart is not None:
         warnings.insert(0, warning_of_rows_apart(apart, zone))
     events = FileEvents(rows, window.since - PAST.total_seconds())
@@ -272,7 +278,7 @@ def _report(past: _Past, zone: ZoneInfo) -> Output:
     }
     parts: list[Part] = [*_sentences(warnings)]
     if not result.judged:
-        none = f"No patient that joined in the last {past.days} days and was seen can be judged."
+        none = f"No patient that joined in the last {_days(past.days)} and was seen can be judged."
         value["verdict"] = Verdict("too_early", none)._asdict()
         return Output(value, [*parts, *_days_sentences(value), none])
     verdict, figures = _judgement(past, zone)
@@ -284,26 +290,43 @@ def _report(past: _Past, zone: ZoneInfo) -> Output:
 
 def _days_sentences(value: Mapping[str, Any]) -> Iterator[str]:
     """Which days are judged, how many patients came on them, and what became of these."""
-    begin, end = (value[name][:16].replace("T", " ") for name in ("from", "until"))
-    days = "day" if value["days"] == 1 else f"{value['days']} days"
     all_of_file = value["file_patients"]
-    patients = f"{value['patients']:,}"
-    whose = "patients" if all_of_file is None else f"of the file's {all_of_file:,} patients"
+    judged = _counted(value["judged"], "patient")
+    left_out = (
+        f"{_counted(value[name], 'row')} {words} left out"
+        for name, words in (
+            ("rows_without_end", "without an end of the wait"),
+            ("bad_rows", "with faults"),
+        )
+        if value[name]
+    )
+    if all_of_file == 0:
+        yield "; ".join(["No row of the file says how a wait ended", *left_out]) + "."
+        return
+    begin, end = (value[name][:16].replace("T", " ") for name in ("from", "until"))
+    whose = (
+        _counted(value["patients"], "patient")
+        if all_of_file is None
+        else f"{value['patients']:,} of the file's {_counted(all_of_file, 'patient')}"
+    )
     yield (
-        f"Judged: the last {days}. {patients} {whose} came from {begin} to {end} "
+        f"Judged: the last {_days(value['days'])}. {whose} came from {begin} to {end} "
         f"({value['time_zone']})."
     )
     is_part = all_of_file and value["patients"] < all_of_file / 10
     if is_part and value["days"] == DEFAULT_DAYS and not value["warnings"]:
         yield "Judge more of the file with --days."
-    counts = (
-        ("left_unseen", "left unseen"),
-        ("nobody_on_duty", "came while nobody was on duty"),
-        ("rows_without_end", "rows without an end of the wait left out"),
-        ("bad_rows", "rows with faults left out"),
-    )
+    counts = (("left_unseen", "left unseen"), ("nobody_on_duty", "came while nobody was on duty"))
     more = [f"{value[name]:,} {words}" for name, words in counts if value[name]]
-    yield "; ".join([f"{value['judged']:,} patients judged", *more]) + "."
+    yield "; ".join([f"{judged} judged", *more, *left_out]) + "."
+
+
+def _days(days: int) -> str:
+    return "day" if days == 1 else f"{days} days"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _local_time(seconds: float, zone: tzinfo) -> str:
@@ -319,9 +342,11 @@ def _judgement(past: _Past, zone: tzinfo) -> tuple[Verdict, dict[str, Any]]:
     judged = past.result.judged
     everyone = figures_of(judged)
     plans = by_plan(judged)
+    classes = by_class(judged)
     positions = by_position(judged)
     words = {f'plan "{past.plans.get(id_) or id_}"': one for id_, one in plans.items()}
     places = words if len(words) > 1 else {}
+    places |= {f'class "{name}"': one for name, one in classes.items() if name}
     places |= {f"position {_positions(first)}": one for first, one in positions.items()}
     figures = {
         "all": _item(everyone),
@@ -329,7 +354,7 @@ def _judgement(past: _Past, zone: tzinfo) -> tuple[Verdict, dict[str, Any]]:
             {"plan_id": id_ if past.is_stored else None, "plan": past.plans.get(id_)} | _item(one)
             for id_, one in plans.items()
         ],
-        "by_class": _of_classes(judged),
+        "by_class": _of_classes(classes),
         "by_position": [
             {"position": _positions(first)} | _item(one) for first, one in positions.items()
         ],
@@ -338,11 +363,11 @@ def _judgement(past: _Past, zone: tzinfo) -> tuple[Verdict, dict[str, Any]]:
     return verdict_of(everyone, places), figures
 
 
-def _of_classes(judged: JudgedWaits) -> list[dict[str, Any]]:
+def _of_classes(classes: Mapping[str | None, BacktestFigures]) -> list[dict[str, Any]]:
     """Empty where all patients are of one class, or have none."""
-    if len(judged.classes) < 2:
+    if len(classes) < 2:
         return []
-    return [{"class": name} | _item(one) for name, one in by_class(judged).items()]
+    return [{"class": name} | _item(one) for name, one in classes.items()]
 
 
 def _item(figures: BacktestFigures) -> dict[str, Any]:
