@@ -293,6 +293,23 @@ def test_a_booked_patient_can_join_and_leave_by_hand(db: Database) -> None:
         assert [row.patient for row in list_waiting(tx, later)] == ["comes"]
 
 
+def test_the_line_is_listed_in_the_order_in_which_it_is_served(db: Database) -> None:
+    clinic = make_clinic(db)
+    plan = clinic.plan_ids[0]
+    joined = [
+        event(f"j{visit}", JOINED, number, plan_id=plan, visit=visit)._replace(
+            patient_class=patient_class, priority=priority
+        )
+        for number, (visit, patient_class, priority) in enumerate(
+            [("a", "new", None), ("b", "urgent", 5), ("c", None, None), ("d", "urgent", 5)]
+        )
+    ]
+    feed(db, *joined)
+    listed = db.ask(lambda tx: list_waiting(tx, NOW + timedelta(minutes=1)))
+    assert [row.patient for row in listed] == ["b", "d", "a", "c"]
+    assert [row.patient_class for row in listed] == ["urgent", "urgent", "new", None]
+
+
 def test_one_visit_of_two_groups_is_two_encounters_and_so_is_an_event_id(db: Database) -> None:
     one = make_clinic(db, "One")
     other = make_clinic(db, "Other")

@@ -95,9 +95,21 @@ def _move(context: CommandContext, plan: int, patient: str, *, waiting: bool) ->
 
 @commands.query("list", "--json")
 def list_(tx: Tx) -> Output:
-    """List the waiting patients, in order of arrival by plan."""
-    items = [waiting._asdict() for waiting in list_waiting(tx, system_clock())]
-    return listing(items, "plan_id patient joined_at", nothing="Nobody is waiting.")
+    """List the waiting patients by plan, in the order in which they are served.
+
+    Booked patients are in the line from their time on.
+    """
+    items = [
+        {
+            "plan_id": waiting.plan_id,
+            "patient": waiting.patient,
+            "joined_at": waiting.joined_at,
+            "class": waiting.patient_class,
+            "priority": waiting.priority,
+        }
+        for waiting in list_waiting(tx, system_clock())
+    ]
+    return listing(items, "plan_id patient joined_at class priority", nothing="Nobody is waiting.")
 
 
 @commands.change("rebuild", "")

@@ -155,13 +155,15 @@ def list_on_duty(tx: Tx) -> Sequence[Any]:
 
 
 def list_waiting(tx: Tx, now: datetime) -> Sequence[Any]:
-    """The patients in the line (`plan_id`, `patient`, `joined_at`), by plan in order of arrival;
-    without booked patients whose time has not come.
+    """The patients in the line (`plan_id`, `patient`, `joined_at`, `patient_class`, `priority`), by
+    plan in the order in which they are served; without booked patients whose time has not come.
     """
     columns = encounters.c
     query = select(columns.plan_id, columns.visit.label("patient"), columns.joined_at)
+    query = query.add_columns(columns.patient_class, columns.priority)
     query = query.where(columns.state == EncounterState.WAITING.value, is_in_line(now))
-    return tx.execute(query.order_by(columns.plan_id, columns.joined_at, columns.visit)).all()
+    in_turn = columns.priority.desc(), columns.joined_at, columns.visit
+    return tx.execute(query.order_by(columns.plan_id, *in_turn)).all()
 
 
 def is_in_line(now: Any) -> ColumnElement[bool]:
