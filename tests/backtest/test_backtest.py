@@ -178,14 +178,14 @@ def _patients(pool: DoctorPool) -> list[tuple[Any, ...]]:
     return sorted(zip(pool.waited, pool.waiting, classes, priorities, strict=True), key=repr)
 
 
+def at(seconds: float) -> datetime:
+    return NOW + timedelta(seconds=seconds)
+
+
 def test_a_replay_knows_what_the_service_reads_from_its_tables(db: Database) -> None:
     """Doctors of some plans, of two at a time, handed-over visits, leaving, a move to another plan,
     a shift that ended; classes, priorities, bookings and pauses.
     """
-
-    def at(seconds: float) -> datetime:
-        return NOW + timedelta(seconds=seconds)
-
     clinic = make_clinic(db)
     group = clinic.group_id
     first, second = clinic.plan_ids
@@ -283,6 +283,31 @@ def test_old_waits_and_visits_without_an_end_are_not_looked_through_again() -> N
     pool = replay.pool(now + 1)
     assert [(visit.seconds, visit.doctor) for visit in pool.past] == [(now, "a")]
     assert (replay.last_waits, pool.doctors[0].visits[0].elapsed_seconds) == ({1: now - 600}, 1)
+
+
+def test_a_replay_knows_bookings_that_are_older_than_the_events_it_reads(db: Database) -> None:
+    clinic = make_clinic(db)
+    other = make_clinic(db, "Other")
+    plan = clinic.plan_ids[0]
+    day = 86_400
+    told = [
+        event("long ago", JOINED, -12 * day, plan_id=plan, visit="seen", not_before=at(-3600)),
+        event("start", STARTED, -1800, plan_id=plan, visit="seen", doctor="a"),
+        event("booked", JOINED, -12 * day, plan_id=plan, visit="cancelled", not_before=at(-3600)),
+        event("cancel", LEFT, -9 * day, plan_id=plan, visit="cancelled"),
+        event("past", JOINED, -12 * day, plan_id=plan, visit="over", not_before=at(-11 * day)),
+        event("other", JOINED, -12 * day, plan_id=other.plan_ids[0], visit="seen"),
+    ]
+    feed(db, *told)
+    with db.read() as tx:
+        stored = sorted(list_history(tx, at(-8 * day)), key=event_order)
+        [wait] = select_pools(tx, [clinic.group_id], NOW)[clinic.group_id].past_waits
+    assert sorted(one.id for one in stored) == ["booked", "cancel", "long ago", "start"]
+    replay = QueueReplay()
+    for one in stored:
+        replay.apply(one)
+    pool = replay.pool(NOW.timestamp())
+    assert (pool.past_waits, pool.waiting, wait.seconds) == ([wait], [], 1800.0)
 
 
 def test_a_visit_before_a_pause_ends_it_not_though_it_is_told_later() -> None:

@@ -17,7 +17,7 @@ from frontdesk.app import App
 from frontdesk.audit import AuditQuery, Requester, list_by_user, list_entries
 from frontdesk.cli.invitations import describe_mail
 from frontdesk.config import Uniqueness, read_config
-from frontdesk.db import open_database
+from frontdesk.db import Tx, open_database
 from frontdesk.db.migrate import upgrade
 from frontdesk.disclosures import (
     check_answer,
@@ -105,8 +105,9 @@ from frontdesk.privacy.model import RetentionKind
 from frontdesk.privacy.retention import RetentionTurn, retention_days
 from frontdesk.queues import count_lapsed
 from frontdesk.queues.board import read_board, read_day
+from frontdesk.queues.ingest import ingest
 from frontdesk.queues.lapses import end_lapsed_duties, take_back_lapses
-from frontdesk.queues.model import EstimateRecords
+from frontdesk.queues.model import EstimateRecords, EventType, QueueEvent
 from frontdesk.queues.snapshot import counted
 from frontdesk.queues.upkeep import DEFAULT_AGE, prune
 from frontdesk.reach import EVERY, Reach
@@ -585,10 +586,32 @@ class Installation:
         answer = api.post("/sandbox/reset").json()["data"]
         assert (answer["files"], answer["members"]) == (1, 1)
 
+    def _lapse(self, tx: Tx, n: int) -> None:
+        """A duty lapses, and a visit that comes late takes that back."""
+        now = self.clock()
+        begin = now - timedelta(hours=70)
+        doctor = f"doctor-late-{n}"
+        ingest(
+            tx, [QueueEvent(f"on-{n}", EventType.DOCTOR_ON_DUTY, begin, 1, doctor=doctor)], now=now
+        )
+        assert end_lapsed_duties(tx, now)
+        visit: dict[str, Any] = {
+            "provider_group_id": 1,
+            "plan_id": self.customer.plan_ids[0],
+            "visit": doctor,
+        }
+        started = now - timedelta(hours=1)
+        start = QueueEvent(f"start-{n}", EventType.VISIT_STARTED, started, doctor=doctor, **visit)
+        ingest(tx, [start], now=now)
+        assert take_back_lapses(tx, now)
+        end = QueueEvent(f"end-{n}", EventType.VISIT_ENDED, now, **visit)
+        off = QueueEvent(f"off-{n}", EventType.DOCTOR_OFF_DUTY, now, 1, doctor=doctor)
+        ingest(tx, [end, off], now=now)
+
     def _queue(self, n: int) -> None:
         types = ("patient.joined", "visit.started", "visit.ended")
         seen = {"visit": f"v{n}", "plan_id": self.customer.plan_ids[0], "doctor": "doctor-1"}
-        seen |= {"at": wire_time(self.clock())}
+        seen |= {"at": wire_time(self.clock()), "class": "new"}
         events = [seen | {"id": f"{type_}-{n}", "type": type_} for type_ in types]
         until = wire_time(self.clock() + timedelta(minutes=20))
         paused = seen | {"provider_group_id": 1, "type": "doctor.paused", "until": until}
@@ -597,8 +620,7 @@ class Installation:
         assert answer.json()["stored"] == 4
         with self.db.write() as tx:
             change_provider_group(tx, 1, duty_hours=13 + n % 50)
-            take_back_lapses(tx, self.clock())
-            end_lapsed_duties(tx, self.clock())
+            self._lapse(tx, n)
             count_lapsed(tx, self.clock() - timedelta(days=1))
             prune(tx, now=self.clock(), age=DEFAULT_AGE)
             records = EstimateRecords(self.clock() - timedelta(hours=1), {})

@@ -3,6 +3,7 @@ like others.
 """
 
 import json
+from collections.abc import Collection
 from datetime import timedelta
 from io import StringIO
 from typing import Any
@@ -11,14 +12,15 @@ import pytest
 from sqlalchemy import select
 
 from frontdesk.backtest.replay import QueueReplay
-from frontdesk.db import Database
+from frontdesk.db import Database, Tx
 from frontdesk.log_output import LogOutput
 from frontdesk.plans.changes import change_provider_group
 from frontdesk.plans.tables import provider_groups
 from frontdesk.queues.encounters import event_order
+from frontdesk.queues.ingest import ingest
 from frontdesk.queues.lapses import end_lapsed_duties, take_back_lapses
 from frontdesk.queues.model import QueueEvent
-from frontdesk.queues.store.events import PAGE, list_history, list_on_duty
+from frontdesk.queues.store.events import PAGE, list_history, list_on_duty, lock_groups
 from frontdesk.queues.store.lapses import count_lapsed
 from frontdesk.queues.upkeep import prune, rebuild
 from frontdesk.worker.background import LapsedDutyEnder
@@ -109,6 +111,36 @@ def test_any_event_of_the_doctor_counts(db: Database, what: str) -> None:
     assert ended_at(db, 14.9) == []
     last = 2.0 if what == "pause" else 3.0
     assert ended_at(db, 15.1) == [("dr-1", last)]
+
+
+def test_a_pause_that_ended_by_an_on_duty_keeps_no_duty(db: Database) -> None:
+    clinic = make_clinic(db)
+    until = NOW + timedelta(hours=24)
+    feed(
+        db,
+        of_doctor(clinic, "on", ON, 0),
+        of_doctor(clinic, "pause", PAUSED, 0, until=until),
+        of_doctor(clinic, "again", ON, 1),
+    )
+    assert ended_at(db, 13.1) == [("dr-1", 1.0)]
+
+
+def test_an_event_that_comes_before_the_lock_counts(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clinic = make_clinic(db)
+    feed(db, of_doctor(clinic, "on", ON, 0))
+
+    where = "frontdesk.queues.store.events.lock_groups"
+
+    def lock_late(tx: Tx, groups: Collection[int] | None) -> set[int]:
+        monkeypatch.setattr(where, lock_groups)
+        ingest(tx, [of_doctor(clinic, "again", ON, 9)], now=NOW)
+        return lock_groups(tx, groups)
+
+    monkeypatch.setattr(where, lock_late)
+    assert ended_at(db, 13) == []
+    assert on_duty(db) == ["dr-1"]
 
 
 def test_events_of_others_do_not_count(db: Database) -> None:

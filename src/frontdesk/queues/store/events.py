@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
 
-from sqlalchemy import ColumnElement, Select, Table, and_, delete, func, or_, select
+from sqlalchemy import ColumnElement, Select, Table, and_, delete, func, or_, select, tuple_
 
 from frontdesk.db import Tx
 from frontdesk.db.sets import (
@@ -21,6 +21,7 @@ from frontdesk.db.sets import (
     update_set,
 )
 from frontdesk.plans.tables import plans, provider_groups
+from frontdesk.queues.events import LATEST, LONGEST_BOOKING
 from frontdesk.queues.model import (
     Duty,
     Encounter,
@@ -184,11 +185,17 @@ def list_in_visit(tx: Tx) -> Sequence[Any]:
 
 
 def list_history(tx: Tx, since: datetime) -> Iterator[ReplayEvent]:
-    """The events since then, and all events of doctors, because they may have been on duty before.
-    In any order.
+    """The events since then; all events of doctors, because they may have been on duty before; and
+    earlier events of visits that were booked for a time since then. In any order.
     """
     columns = queue_events.c
-    query = select(queue_events).where(or_(columns.at >= since, columns.visit.is_(None)))
+    booked_since = since - LONGEST_BOOKING - LATEST  # such a booking may itself have come late
+    visit = tuple_(columns.visit, columns.provider_group_id)
+    booked = select(*columns["visit", "provider_group_id"]).where(
+        columns.at >= booked_since, columns.not_before >= since
+    )
+    of_booked = and_(columns.at >= booked_since, visit.in_(booked))
+    query = select(queue_events).where(or_(columns.at >= since, columns.visit.is_(None), of_booked))
     for row in tx.execute(query):
         yield ReplayEvent(
             at=row.at.timestamp(),

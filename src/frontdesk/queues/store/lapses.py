@@ -68,7 +68,10 @@ _LAPSED = (
         provider_groups.c.duty_hours == bindparam("hours"),
         _duty.on_duty,
         _duty.on_at < _LIMIT,
-        or_(_duty.paused_until.is_(None), _duty.paused_until < _LIMIT),
+        # A pause that has ended by a later on duty counts no more.
+        or_(
+            _duty.paused_until.is_(None), _duty.paused_until < _LIMIT, _duty.paused_at < _duty.on_at
+        ),
         func.coalesce(_last_of_visits(bindparam("visits_since")), _duty.on_at) < _LIMIT,
     )
     .order_by(_duty.provider_group_id, _duty.doctor)
