@@ -18,6 +18,7 @@ from frontdesk.backtest.replay import QueueReplay
 from frontdesk.db import Database
 from frontdesk.queues.encounters import event_order
 from frontdesk.queues.estimate.model import DoctorPool
+from frontdesk.queues.estimate.record import EstimateBasis, WaitEstimate
 from frontdesk.queues.model import EventType, ReplayEvent
 from frontdesk.queues.store.events import list_history
 from frontdesk.queues.store.pools import select_pools
@@ -279,6 +280,34 @@ def test_old_waits_and_visits_without_an_end_are_not_looked_through_again() -> N
     pool = replay.pool(now + 1)
     assert [(visit.seconds, visit.doctor) for visit in pool.past] == [(now, "a")]
     assert (replay.last_waits, pool.doctors[0].visits[0].elapsed_seconds) == ({1: now - 600}, 1)
+
+
+def test_an_estimate_is_compared_with_no_later_wait() -> None:
+    """The first wait ends without a visit; nobody asks about the second."""
+    replay = QueueReplay()
+    replay.apply(on(0))
+    replay.apply(ReplayEvent(100, JOINED, 1, "v"))
+    replay.note_estimate("v", WaitEstimate(60, 30, 90, EstimateBasis(1, 60.0)))
+    replay.apply(ReplayEvent(200, ENDED, 1, "v"))
+    replay.apply(ReplayEvent(300, JOINED, 1, "v"))
+    replay.apply(ReplayEvent(400, STARTED, 1, "v", "a"))
+    assert (replay.last_waits, replay.records) == ({1: 100}, {})
+
+
+def test_pauses_and_duties_that_no_longer_count_are_forgotten() -> None:
+    """A thousand doctors who come back unreported, and one that comes on duty each minute."""
+    replay = QueueReplay()
+    for minute in range(1000):
+        at = 60.0 * minute
+        replay.apply(on(at))
+        replay.apply(ReplayEvent(at, PAUSED, doctor=f"dr-{minute}", until=at + 30))
+        assert len(replay.pool(at + 31).resumed) == min(minute + 1, 240)
+    assert len(replay.pauses) == 240
+    assert len(replay.staff["a"].on_at) == 1 + 241
+    now = 1000 * 60.0
+    replay.apply(ReplayEvent(now, OFF, doctor="a"))
+    [span] = replay.pool(now).duty
+    assert span == ("a", now, 0)
 
 
 def test_a_visit_before_a_pause_ends_it_not_though_it_is_told_later() -> None:
