@@ -182,11 +182,15 @@ def list_in_visit(tx: Tx) -> Sequence[Any]:
 
 
 def list_history(tx: Tx, since: datetime) -> Iterator[ReplayEvent]:
-    """The events since then, and all events of doctors, because they may have been on duty before.
-    In any order.
+    """The events since then, all events of doctors, because they may have been on duty before, and
+    all of patients that are booked for then or later. In any order.
     """
     columns = queue_events.c
-    query = select(queue_events).where(or_(columns.at >= since, columns.visit.is_(None)))
+    booking = queue_events.alias("booking").c
+    booked = select(booking.visit).where(booking.not_before >= since)
+    query = select(queue_events).where(
+        or_(columns.at >= since, columns.visit.is_(None), columns.visit.in_(booked))
+    )
     for row in tx.execute(query):
         yield ReplayEvent(
             at=row.at.timestamp(),
