@@ -18,6 +18,7 @@ from frontdesk.backtest.replay import QueueReplay
 from frontdesk.db import Database
 from frontdesk.queues.encounters import event_order
 from frontdesk.queues.estimate.model import DoctorPool
+from frontdesk.queues.estimate.record import EstimateBasis, WaitEstimate
 from frontdesk.queues.model import EventType, ReplayEvent
 from frontdesk.queues.store.events import list_history
 from frontdesk.queues.store.pools import select_pools
@@ -266,6 +267,31 @@ def test_a_replay_knows_what_the_service_reads_from_its_tables(db: Database) -> 
     assert {doctor for doctor, _ in resumed} == {"d", "e", "f", "h"}
 
 
+def test_bookings_that_are_older_than_the_past_are_replayed(db: Database) -> None:
+    """Of two that were booked ten days before, one was called off; a visit of then is left out."""
+
+    def at(days: float) -> float:
+        return timedelta(days=days).total_seconds()
+
+    clinic = make_clinic(db)
+    plan = clinic.plan_ids[0]
+    booked = NOW + timedelta(minutes=5)
+    feed(
+        db,
+        event("on", ON, at(-20), provider_group_id=clinic.group_id, doctor="a"),
+        event("old", JOINED, at(-11), plan_id=plan, visit="old"),
+        event("book", JOINED, at(-10), plan_id=plan, visit="comes", not_before=booked),
+        event("book 2", JOINED, at(-10), plan_id=plan, visit="called off", not_before=booked),
+        event("call off", LEFT, at(-9), plan_id=plan, visit="called off"),
+        event("start", STARTED, 720, plan_id=plan, visit="comes", doctor="a"),
+    )
+    with db.read() as tx:
+        events = list(list_history(tx, NOW - timedelta(days=7)))
+    assert sorted(one.visit for one in events if one.visit) == [*["called off"] * 2, *["comes"] * 2]
+    report = run_backtest(events, since=NOW.timestamp())
+    assert [(one.wait_seconds, one.position) for one in report.judged] == [(420, 0)]
+
+
 def test_old_waits_and_visits_without_an_end_are_not_looked_through_again() -> None:
     """Of a thousand, those of the last 24 and 4 hours. The others still end like any other."""
     replay = QueueReplay()
@@ -308,6 +334,34 @@ def test_a_replay_knows_bookings_that_are_older_than_the_events_it_reads(db: Dat
         replay.apply(one)
     pool = replay.pool(NOW.timestamp())
     assert (pool.past_waits, pool.waiting, wait.seconds) == ([wait], [], 1800.0)
+
+
+def test_an_estimate_is_compared_with_no_later_wait() -> None:
+    """The first wait ends without a visit; nobody asks about the second."""
+    replay = QueueReplay()
+    replay.apply(on(0))
+    replay.apply(ReplayEvent(100, JOINED, 1, "v"))
+    replay.note_estimate("v", WaitEstimate(60, 30, 90, EstimateBasis(1, 60.0)))
+    replay.apply(ReplayEvent(200, ENDED, 1, "v"))
+    replay.apply(ReplayEvent(300, JOINED, 1, "v"))
+    replay.apply(ReplayEvent(400, STARTED, 1, "v", "a"))
+    assert (replay.last_waits, replay.records) == ({1: 100}, {})
+
+
+def test_pauses_and_duties_that_no_longer_count_are_forgotten() -> None:
+    """A thousand doctors who come back unreported, and one that comes on duty each minute."""
+    replay = QueueReplay()
+    for minute in range(1000):
+        at = 60.0 * minute
+        replay.apply(on(at))
+        replay.apply(ReplayEvent(at, PAUSED, doctor=f"dr-{minute}", until=at + 30))
+        assert len(replay.pool(at + 31).resumed) == min(minute + 1, 240)
+    assert len(replay.pauses) == 240
+    assert len(replay.staff["a"].on_at) == 1 + 241
+    now = 1000 * 60.0
+    replay.apply(ReplayEvent(now, OFF, doctor="a"))
+    [span] = replay.pool(now).duty
+    assert span == ("a", now, 0)
 
 
 def test_a_visit_before_a_pause_ends_it_not_though_it_is_told_later() -> None:

@@ -36,6 +36,9 @@ def test_columns_are_found_by_name_and_times_without_offset_are_utc(
         (f"yesterday,{DAY}25:00:00Z,,,a,", [("joined", "not_a_time"), ("started", "not_a_time")]),
         (f"{DAY}09:00:00Z,{DAY}09:01:00Z,,,,", [("doctor", "required")]),
         (f"{DAY}09:00:00Z,,{DAY}09:05:00Z,,a,", [("started", "required")]),
+        (f"{DAY}09:00:00Z,,,,,\x1b[31mred", [("plan", "control_character")]),
+        (f"{DAY}09:00:00Z,,,,,r\u202eed", [("plan", "control_character")]),
+        (f"{DAY}09:00:00Z,,,,,{'x' * 201}", [("plan", "too_long")]),
         (f"{DAY}09:00:00Z,{DAY}09:01:00Z,,{DAY}09:01:00Z,a,", [("left", "not_allowed")]),
         (f"{DAY}09:00:00Z,{DAY}08:00:00Z,,,a,", [("started", "too_early")]),
         (f",{DAY}09:00:00Z,{DAY}08:00:00Z,,a,", [("ended", "too_early")]),
@@ -55,6 +58,11 @@ def test_each_fault_of_a_row_is_told_with_its_line(row: str, faults: list[tuple[
 
 def test_an_end_of_a_patient_that_left_is_no_fault() -> None:
     assert read(f"{HEAD}{DAY}09:00:00Z,,{DAY}09:05:00Z,{DAY}09:05:00Z,,\n").faults == []
+
+
+def test_invisible_characters_around_a_plan_are_left_out() -> None:
+    found = read(f"{HEAD}{DAY}09:00:00Z,,,,,\u202e red\u200b\n")
+    assert (found.faults, [row.plan for row in rows_of(found)]) == ([], ["red"])
 
 
 def test_a_time_may_be_a_day_ahead_of_the_clock() -> None:

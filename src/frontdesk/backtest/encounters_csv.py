@@ -17,7 +17,7 @@ from frontdesk.backtest.columns import EncounterColumns, EncounterRow, NumberedN
 from frontdesk.errors import Fault
 from frontdesk.queues.events import MAX_PRIORITY
 from frontdesk.queues.model import PATIENT_CLASS
-from frontdesk.text import Rejected
+from frontdesk.text import Rejected, parse_text, trimmed
 
 TIMES = ("joined", "started", "ended", "left", "not_before")
 COLUMNS = (*TIMES, "doctor", "plan", "class", "priority")
@@ -33,6 +33,7 @@ LONGEST_SECONDS = 86400.0  # a visit that seems to last longer has lost its end
 FAULTS_KEPT = 100
 PROGRESS_EVERY = 1000  # rows
 HEADER_WITHIN = 5  # lines: exports begin with a title or a date
+LONGEST_PLAN = 200  # characters; the names of plans are printed
 # With a name of its own for nearly each row, every estimate would look through as many queues.
 MOST_PLANS = 1000
 MOST_CLASSES = 100
@@ -104,7 +105,7 @@ def read_encounters(
             line = reader.line_num
             if cells:
                 values = dict.fromkeys(COLUMNS, "")
-                values |= {name: cell.strip() for name, cell in zip(header, cells, strict=False)}
+                values |= {name: trimmed(cell) for name, cell in zip(header, cells, strict=False)}
                 _read_row(found, line, values, rules)
                 watch.note(line, values, rules)
             if number % PROGRESS_EVERY == 0:
@@ -222,6 +223,10 @@ def _row(values: Mapping[str, str], rules: CellRules) -> tuple[EncounterRow, lis
 
 
 def _faults_of_words(values: Mapping[str, str]) -> Iterator[Fault]:
+    try:
+        parse_text(values["plan"], limit=LONGEST_PLAN)
+    except Rejected as rejected:
+        yield Fault("plan", rejected.code, rejected.message)
     patient_class = values["class"]
     if patient_class and not PATIENT_CLASS.fullmatch(patient_class):
         rule = "must be 1 to 40 lower-case letters a to z, digits and hyphens"

@@ -53,8 +53,8 @@ class ReplayedEncounter(Encounter[float]):
 
 
 class _Duty(NamedTuple):
-    """A doctor on duty, on the terms of the latest event; `on_at`: the time of each event, the
-    first is the shift's start.
+    """A doctor on duty, on the terms of the latest event; `on_at`: the times of the shift's start
+    and of each later event that may still count.
     """
 
     on_at: tuple[float, ...]
@@ -75,8 +75,8 @@ class QueueReplay:
     """
 
     def __init__(self) -> None:
-        self._staff: dict[str, _Duty] = {}
-        self._pauses: dict[str, _Pause] = {}  # by doctor, until it has ended before its time
+        self.staff: dict[str, _Duty] = {}
+        self.pauses: dict[str, _Pause] = {}  # by doctor, until it has ended before its time
         self._pauses_over: deque[tuple[str, _Pause]] = deque()
         # By visit: the patients that wait, in order of joining, and those that are with a doctor.
         self.present: dict[str, ReplayedEncounter] = {}
@@ -132,7 +132,7 @@ class QueueReplay:
                 *(DutySpan(name, now - start, now - end) for name, start, end in self._spans),
                 *(
                     DutySpan(name, now - _known_since(duty, now), 0.0)
-                    for name, duty in self._staff.items()
+                    for name, duty in self.staff.items()
                 ),
             ],
             # As the service: over the visits in progress that began last.
@@ -195,37 +195,41 @@ class QueueReplay:
                 tuple(visits[name][: duty.capacity]),
                 name,
                 now - duty.on_at[-1],
-                max(0.0, self._pauses[name].until - now) if name in self._pauses else 0.0,
+                max(0.0, self.pauses[name].until - now) if name in self.pauses else 0.0,
             )
-            for name, duty in self._staff.items()
+            for name, duty in self.staff.items()
         ]
 
     def _on_duty(self, event: ReplayEvent) -> None:
         self._end_pause(event)
-        before = self._staff.get(event.doctor)
-        on_at = (*before.on_at, event.at) if before else (event.at,)
-        self._staff[event.doctor] = _Duty(on_at, event.plan_ids, event.capacity)
+        before = self.staff.get(event.doctor)
+        on_at: tuple[float, ...] = (event.at,)
+        if before is not None:
+            start, *later = before.on_at
+            recent = [at for at in later if at >= event.at - RECENT_SECONDS]
+            on_at = (start, *recent, event.at)
+        self.staff[event.doctor] = _Duty(on_at, event.plan_ids, event.capacity)
 
     def _pause(self, event: ReplayEvent) -> None:
         """Of two pauses that begin at the same instant, the longer one counts."""
         until = event.at if event.until is None else event.until
-        before = self._pauses.get(event.doctor)
+        before = self.pauses.get(event.doctor)
         if before is not None and before.at == event.at:
             until = max(until, before.until)
         self._break_off_pause(event)
-        self._pauses[event.doctor] = _Pause(event.at, until)
+        self.pauses[event.doctor] = _Pause(event.at, until)
 
     def _break_off_pause(self, event: ReplayEvent) -> None:
         """A pause that goes on in another one, or in the end of the shift, has no end."""
-        pause = self._pauses.pop(event.doctor, None)
+        pause = self.pauses.pop(event.doctor, None)
         if pause is not None and pause.until < event.at:
             self._pauses_over.append((event.doctor, pause))
 
     def _end_pause(self, event: ReplayEvent) -> None:
         """The doctor comes on duty or starts a visit; not before the pause, if that is told late."""
-        pause = self._pauses.get(event.doctor)
+        pause = self.pauses.get(event.doctor)
         if pause is not None and event.at >= pause.at:
-            del self._pauses[event.doctor]
+            del self.pauses[event.doctor]
             ended = pause._replace(until=min(pause.until, event.at))
             self._pauses_over.append((event.doctor, ended))
 
@@ -233,15 +237,20 @@ class QueueReplay:
         """As the service: of the pauses that began in the last four hours."""
         while self._pauses_over and self._pauses_over[0][1].until < now - RECENT_SECONDS:
             self._pauses_over.popleft()
+        self.pauses = {
+            doctor: pause
+            for doctor, pause in self.pauses.items()
+            if pause.until > now or pause.at >= now - RECENT_SECONDS
+        }
         return [
             (doctor, now - pause.until)
-            for doctor, pause in (*self._pauses_over, *self._pauses.items())
+            for doctor, pause in (*self._pauses_over, *self.pauses.items())
             if pause.until <= now and pause.at >= now - RECENT_SECONDS
         ]
 
     def _off_duty(self, event: ReplayEvent) -> None:
         self._break_off_pause(event)
-        duty = self._staff.pop(event.doctor, None)
+        duty = self.staff.pop(event.doctor, None)
         if duty is not None:
             self._spans.append((event.doctor, duty.on_at[0], event.at))
 
@@ -266,8 +275,10 @@ class QueueReplay:
             self.present[event.visit] = one
         if one.state is EncounterState.WAITING:
             self.plan_ids.add(one.plan_id)
-        elif one.state is not EncounterState.ENDED:
-            self._note_wait(event, one)
+            return
+        estimate = self._estimates.pop(event.visit, None)
+        if one.state is not EncounterState.ENDED:
+            self._note_wait(event, one, estimate)
         elif before[0] is EncounterState.IN_VISIT:
             visit = PastVisit(
                 plan_id=one.plan_id,
@@ -279,7 +290,9 @@ class QueueReplay:
             )
             self.past.setdefault(one.plan_id, deque(maxlen=KNOWN_VISITS)).append((event.at, visit))
 
-    def _note_wait(self, event: ReplayEvent, one: ReplayedEncounter) -> None:
+    def _note_wait(
+        self, event: ReplayEvent, one: ReplayedEncounter, estimate: WaitEstimate | None
+    ) -> None:
         """The patient is seen, or has left unseen; the wait is not known of one that did not wait
         for the plan.
         """
@@ -289,7 +302,6 @@ class QueueReplay:
         left = one.state is EncounterState.LEFT
         wait = PastWait(waited, left, one.plan_id, one.patient_class, one.priority)
         self._waits_over.append((event.at, wait))
-        estimate = self._estimates.pop(event.visit, None)
         if left:
             return
         one.waited_seconds = self.last_waits[one.plan_id] = waited
