@@ -267,31 +267,6 @@ def test_a_replay_knows_what_the_service_reads_from_its_tables(db: Database) -> 
     assert {doctor for doctor, _ in resumed} == {"d", "e", "f", "h"}
 
 
-def test_bookings_that_are_older_than_the_past_are_replayed(db: Database) -> None:
-    """Of two that were booked ten days before, one was called off; a visit of then is left out."""
-
-    def at(days: float) -> float:
-        return timedelta(days=days).total_seconds()
-
-    clinic = make_clinic(db)
-    plan = clinic.plan_ids[0]
-    booked = NOW + timedelta(minutes=5)
-    feed(
-        db,
-        event("on", ON, at(-20), provider_group_id=clinic.group_id, doctor="a"),
-        event("old", JOINED, at(-11), plan_id=plan, visit="old"),
-        event("book", JOINED, at(-10), plan_id=plan, visit="comes", not_before=booked),
-        event("book 2", JOINED, at(-10), plan_id=plan, visit="called off", not_before=booked),
-        event("call off", LEFT, at(-9), plan_id=plan, visit="called off"),
-        event("start", STARTED, 720, plan_id=plan, visit="comes", doctor="a"),
-    )
-    with db.read() as tx:
-        events = list(list_history(tx, NOW - timedelta(days=7)))
-    assert sorted(one.visit for one in events if one.visit) == [*["called off"] * 2, *["comes"] * 2]
-    report = run_backtest(events, since=NOW.timestamp())
-    assert [(one.wait_seconds, one.position) for one in report.judged] == [(420, 0)]
-
-
 def test_old_waits_and_visits_without_an_end_are_not_looked_through_again() -> None:
     """Of a thousand, those of the last 24 and 4 hours. The others still end like any other."""
     replay = QueueReplay()
