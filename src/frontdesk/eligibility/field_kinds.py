@@ -379,7 +379,7 @@ def _read_state(value: object, context: FieldContext) -> str:
 
 
 def _read_relationship(value: object, context: FieldContext) -> str:
-    if type(value) is float and value.is_integer():  # JSON Schema takes 1.0 for an integer
+    if type(value) is float and value in range(100):  # JSON Schema takes 1.0 for an integer
         value = int(value)
     if type(value) not in (str, int):
         raise Rejected(codes.faults.WRONG_TYPE, "must be a string or a whole number")
