@@ -127,7 +127,7 @@ def test_a_patient_joins_and_leaves_a_queue(cli: CommandLine, plan: str) -> None
     known = {"plan_id": int(plan), "patient": "visit-1"}
     assert cli.json(*join) == known | {"waiting": True, "changed": True}
     [listed] = cli.json("queue", "list")
-    assert list(listed) == ["plan_id", "patient", "joined_at"]
+    assert list(listed) == ["plan_id", "patient", "joined_at", "class", "priority"]
     assert "waits already" in cli.text(*join)
     assert cli.json("queue", "list") == [listed]
     assert cli.json(*leave) == known | {"waiting": False, "changed": True}
