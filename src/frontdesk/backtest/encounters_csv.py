@@ -16,7 +16,7 @@ from frontdesk import codes
 from frontdesk.backtest.columns import EncounterColumns, EncounterRow, NumberedNames
 from frontdesk.errors import Fault
 from frontdesk.queues.events import MAX_PRIORITY
-from frontdesk.queues.model import PATIENT_CLASS
+from frontdesk.queues.model import PATIENT_CLASS, PATIENT_CLASS_RULE
 from frontdesk.text import Rejected, parse_text, trimmed
 
 TIMES = ("joined", "started", "ended", "left", "not_before")
@@ -229,8 +229,7 @@ def _faults_of_words(values: Mapping[str, str]) -> Iterator[Fault]:
         yield Fault("plan", rejected.code, rejected.message)
     patient_class = values["class"]
     if patient_class and not PATIENT_CLASS.fullmatch(patient_class):
-        rule = "must be 1 to 40 lower-case letters a to z, digits and hyphens"
-        yield Fault("class", codes.faults.NOT_ALLOWED, rule)
+        yield Fault("class", codes.faults.NOT_ALLOWED, PATIENT_CLASS_RULE)
     priority = values["priority"]
     if priority and not (_PRIORITY.fullmatch(priority) and abs(int(priority)) <= MAX_PRIORITY):
         rule = f"must be a whole number from -{MAX_PRIORITY} to {MAX_PRIORITY}"

@@ -13,7 +13,13 @@ from typing import Any
 from frontdesk import codes
 from frontdesk.codes import Code
 from frontdesk.errors import Fault, unknown_faults
-from frontdesk.queues.model import PATIENT_CLASS, EventType, ParsedEvent, QueueEvent
+from frontdesk.queues.model import (
+    PATIENT_CLASS,
+    PATIENT_CLASS_RULE,
+    EventType,
+    ParsedEvent,
+    QueueEvent,
+)
 from frontdesk.text import Rejected, parse_text
 
 REFERENCE_LENGTH = 255
@@ -163,10 +169,7 @@ def _class(value: object) -> str:
     if type(value) is not str:
         raise Rejected(codes.queue_events.WRONG_TYPE, "must be a string")
     if not PATIENT_CLASS.fullmatch(value):
-        raise Rejected(
-            codes.queue_events.NOT_ALLOWED,
-            "must be 1 to 40 lower-case letters a to z, digits and hyphens",
-        )
+        raise Rejected(codes.queue_events.NOT_ALLOWED, PATIENT_CLASS_RULE)
     return value
 
 

@@ -129,6 +129,8 @@ def recent_classes(pool: DoctorPool) -> dict[int, list[str]]:
     >>> recent_classes(DoctorPool([], waiting=[7, 7, 7, 8], past=[], classes=classes))
     {7: ['urgent', 'new']}
     """
+    if not any(pool.classes) and not any(wait.patient_class for wait in pool.past_waits):
+        return {}  # as in most groups: a long line need not be counted
     by_plan = defaultdict[int, Counter[str]](Counter)
     for counts in (_ended(pool), _waiting(pool)):
         for plan_id, of_plan in counts.items():

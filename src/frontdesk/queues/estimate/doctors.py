@@ -34,8 +34,8 @@ LONGEST_SECONDS = 7200.0  # a longer pause counts as this: the end of the duty w
 # doctor that is passed over or lets a patient wait. The mean is at least as long as a patient has
 # waited beside the doctor: the longer an absence has lasted, the longer it is expected to last.
 RARE_SHARE = 0.01
-PAUSE_SPREAD = 0.3  # a reported pause ends up to this share earlier or later than told
 RARE_SECONDS = 600.0
+PAUSE_SPREAD = 0.3  # a reported pause ends up to this share earlier or later than told
 
 # Start, end, doctor, kind of patient, seconds waited, place among the past visits (-1: in progress).
 _Visit = tuple[float, float, str, Kind, float | None, int]

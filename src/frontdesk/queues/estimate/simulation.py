@@ -75,7 +75,6 @@ class _WaitingLine(NamedTuple):
 
     kinds: list[Kind]
     waited: list[float]
-    priorities: list[int]
     order: list[int] | None
     rates: list[float] | None
     counts: Counter[tuple[int, int]]
@@ -86,7 +85,7 @@ class _WaitingLine(NamedTuple):
 
     def ahead_of(self, priority: int) -> int:
         """How many are served before a newcomer with this priority; they come first in `order`."""
-        return sum(own >= priority for own in self.priorities)
+        return sum(count for (_, own), count in self.counts.items() if own >= priority)
 
 
 class _Place(NamedTuple):
@@ -246,7 +245,6 @@ class QueueSimulation:
         return _WaitingLine(
             kinds=[(plan_id, patient_class) for plan_id, patient_class, _, _ in line],
             waited=[seconds for _, _, seconds, _ in line],
-            priorities=priorities,
             order=order,
             rates=[by_class.get(one[1], 1.0) for one in line] if by_class else None,
             counts=Counter((plan_id, priority) for plan_id, *_, priority in line),
