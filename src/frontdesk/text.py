@@ -383,6 +383,15 @@ _DECODER = json.JSONDecoder(
 )
 
 
+def count_text(count: int, noun: str) -> str:
+    """A number of things, for people.
+
+    >>> count_text(1, "visit"), count_text(1200, "visit")
+    ('1 visit', '1,200 visits')
+    """
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def wire_time(moment: datetime) -> str:
     """A time as the interface writes it: UTC, whole seconds, `2016-09-28T23:33:32Z`.
 

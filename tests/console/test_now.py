@@ -12,6 +12,7 @@ from frontdesk.access.model import Account, AccountState
 from frontdesk.console import door, now, now_words
 from frontdesk.console.now_words import interval_text, minutes_text
 from frontdesk.db import Database, Tx
+from frontdesk.text import count_text
 from frontdesk.users.model import Role
 from tests.conftest import SetClock
 from tests.console.browsing import Browser
@@ -386,7 +387,7 @@ def test_an_interval_has_both_ends_inside() -> None:
     assert interval_text(0, 0) == ""
     assert interval_text(None, None) == ""
     assert interval_text(0, 30) == "0 to 1 min"
-    assert now_words.count_text(1, "doctor") == "1 doctor"
+    assert count_text(1, "doctor") == "1 doctor"
 
 
 def test_a_refresh_does_not_read_the_account_of_the_page(

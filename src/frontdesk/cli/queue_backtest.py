@@ -49,6 +49,7 @@ from frontdesk.plans import list_plans
 from frontdesk.queues.model import INTERVAL_SHARE, EstimateAccuracy
 from frontdesk.queues.store.events import list_history
 from frontdesk.reach import EVERY
+from frontdesk.text import count_text
 
 # The events of a week before the judged days tell the past that an estimate starts from: on a Monday
 # that of the last working day.
@@ -291,9 +292,9 @@ def _report(past: _Past, zone: ZoneInfo) -> Output:
 def _days_sentences(value: Mapping[str, Any]) -> Iterator[str]:
     """Which days are judged, how many patients came on them, and what became of these."""
     all_of_file = value["file_patients"]
-    judged = _counted(value["judged"], "patient")
+    judged = count_text(value["judged"], "patient")
     left_out = (
-        f"{_counted(value[name], 'row')} {words} left out"
+        f"{count_text(value[name], 'row')} {words} left out"
         for name, words in (
             ("rows_without_end", "without an end of the wait"),
             ("bad_rows", "with faults"),
@@ -305,9 +306,9 @@ def _days_sentences(value: Mapping[str, Any]) -> Iterator[str]:
         return
     begin, end = (value[name][:16].replace("T", " ") for name in ("from", "until"))
     whose = (
-        _counted(value["patients"], "patient")
+        count_text(value["patients"], "patient")
         if all_of_file is None
-        else f"{value['patients']:,} of the file's {_counted(all_of_file, 'patient')}"
+        else f"{value['patients']:,} of the file's {count_text(all_of_file, 'patient')}"
     )
     yield (
         f"Judged: the last {_days(value['days'])}. {whose} came from {begin} to {end} "
@@ -323,10 +324,6 @@ def _days_sentences(value: Mapping[str, Any]) -> Iterator[str]:
 
 def _days(days: int) -> str:
     return "day" if days == 1 else f"{days} days"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _local_time(seconds: float, zone: tzinfo) -> str:

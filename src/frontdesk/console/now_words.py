@@ -21,7 +21,7 @@ from frontdesk.queues.board import (
     QueueBoard,
 )
 from frontdesk.queues.model import EstimateAccuracy, QueueInfo
-from frontdesk.text import isolated
+from frontdesk.text import count_text, isolated
 from frontdesk.web.chart import Chart, Dot, LinePoint, hour_of
 
 # As the alert FrontdeskFeedSilent (docs/runbook.md).
@@ -139,10 +139,6 @@ def _error_text(accuracy: EstimateAccuracy | None) -> str:
     if accuracy is None:
         return ""
     return f"off by {minutes_text(accuracy.mean_error_seconds)} ({accuracy.matched:,})"
-
-
-def count_text(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def describe_day(day: PlanDay) -> str:

@@ -19,7 +19,7 @@ from frontdesk.interface.types import events, files, mapping_rules, mappings, me
 from frontdesk.plans.model import Plan, ProviderGroup
 from frontdesk.queues.estimate.model import NOBODY_ON_DUTY
 from frontdesk.queues.model import INTERVAL_SHARE, QueueInfo, QueueSnapshot
-from frontdesk.text import wire_time
+from frontdesk.text import count_text, wire_time
 
 
 class WebhookContent(TypedDict):
@@ -118,14 +118,10 @@ def wait_text(seconds: int) -> str:
         return "less than a minute"
     minutes = round(seconds / 60)
     if minutes < 60:
-        return f"about {_counted(minutes, 'minute')}"
+        return f"about {count_text(minutes, 'minute')}"
     hours, rest = divmod(5 * round(minutes / 5), 60)
-    after = f" {_counted(rest, 'minute')}" if rest else ""
-    return f"about {_counted(hours, 'hour')}{after}"
-
-
-def _counted(number: int, unit: str) -> str:
-    return f"{number:,} {unit}" if number == 1 else f"{number:,} {unit}s"
+    after = f" {count_text(rest, 'minute')}" if rest else ""
+    return f"about {count_text(hours, 'hour')}{after}"
 
 
 def file(stored: EligibilityFile) -> files.File:
