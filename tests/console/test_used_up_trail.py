@@ -2,6 +2,8 @@
 refused.
 """
 
+import math
+
 import pytest
 
 from frontdesk.app import App
@@ -39,8 +41,9 @@ def member_id(api: Api, customer: Customer) -> int:
 
 
 def use_up(app: App, customer: Customer, clock: SetClock) -> None:
+    """As the counter is once the trail is used up, and no request reads the day's totals anew."""
     counter = app.usage
-    counter.postpone()
+    counter.due_at = math.inf
     counter.without_trail = frozenset({customer.account_id})
     counter._totals_of = clock().date().isoformat()
 
