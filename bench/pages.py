@@ -13,7 +13,7 @@ import io
 import statistics
 import time
 from collections.abc import Iterator
-from pathlib import Path
+from functools import partial
 from typing import Any, NamedTuple
 
 from rich.progress import Progress
@@ -29,10 +29,14 @@ from frontdesk.config import Uniqueness, read_config
 from frontdesk.console.cookies import SESSION, cookie_name
 from frontdesk.db import open_database
 from frontdesk.eligibility.tables import member_history, members
+from frontdesk.files.actions import get_file
 from frontdesk.files.claims import RunOptions
+from frontdesk.files.model import FileKey, FileState
 from frontdesk.files.run import run_next
 from frontdesk.files.tables import eligibility_files
+from frontdesk.formats.model import FileMode
 from frontdesk.installation import build_asgi
+from frontdesk.reach import EVERY
 from frontdesk.users.demo import create_demo_user
 from frontdesk.users.model import ACCOUNT_ROLES, NewUser, Role, Visitor
 from frontdesk.users.sessions import open_session
@@ -43,6 +47,8 @@ from tests.postgres import PostgresServer
 
 HELD_FOR = 200  # people who would lose access
 BIRTH_DATES = 25_000
+USERS = 20  # who have looked at people
+MANY_CHANGED = 500  # rows of the largest file of which the page of an undo counts what it would do
 # Millions of rows between two checkpoints. The bench itself renews the statistics, and nothing is
 # vacuumed beside the pages.
 POSTGRESQL = {"max_wal_size": "8GB", "autovacuum": "off"}
@@ -54,6 +60,7 @@ class Places(NamedTuple):
     account: str
     plan: int
     file: int
+    counted: int
     held: int
     last_name: str  # of the member whose record the others copy
 
@@ -78,6 +85,7 @@ PAGES = (
     Page("a held file", Role.APPROVER, "{account}/files/{held}"),
     Page("who loses access", Role.APPROVER, "{account}/files/{held}/rows?show=would_end"),
     Page("undo of a file", Role.EDITOR, "{account}/files/{file}/undo"),
+    Page("undo that is counted", Role.EDITOR, "{account}/files/{counted}/undo"),
     Page("people by birth date", Role.EDITOR, "{account}/people", ("{account}/people", _BORN)),
     Page(
         "people by identifier",
@@ -128,7 +136,7 @@ def run(options: argparse.Namespace, progress: Progress) -> Iterator[Row]:
 
 def ask(
     installation: Installation, places: Places, server: PostgresServer | None, *, times: int
-) -> Iterator[Row]:
+) -> Iterator[dict[str, Any]]:
     """Each page, so many times."""
     config = read_config({"FRONTDESK_DATABASE_URL": installation.url})
     app = App(config, open_database(config.database_url))
@@ -144,29 +152,43 @@ def _fill(installation: Installation, options: argparse.Namespace) -> Places:
     """The members, files and entries."""
     db = installation.db
     customer = installation.customer
-    gold, silver = customer.plan_ids[:2]
-    path = installation.folder / "members.csv"
-    file = _load(installation, gold, path, rows=options.rows)
+    gold, silver, bronze = customer.plan_ids[:3]
+    for _ in range(USERS):
+        _sign_in(installation, Role.EDITOR)
+    load = partial(_load, installation)
+    file = load(gold, rows=options.rows, seed=1)
     others = range(options.rows, options.members)
     with without_indexes(db, members, member_history, eligibility_files, audit_entries):
         copy_members(db, 1, numbers=others, birth_dates=BIRTH_DATES)
         copy_files(db, file, count=options.files)
-        fill_trail(db, customer, entries=options.entries, until=system_clock())
-    _load(installation, silver, path, rows=HELD_FOR)
-    held = _load(installation, silver, path, rows=1, mode="full")
+        fill_trail(db, customer, users=USERS, entries=options.entries, until=system_clock())
+    load(silver, rows=HELD_FOR, seed=2)
+    held = load(silver, rows=1, seed=2, mode=FileMode.FULL, ends=FileState.HELD)
+    counted = load(bronze, rows=MANY_CHANGED, seed=3)
     analyze(db)
     with db.read() as tx:
         name = str(tx.exec_driver_sql("SELECT last_name FROM members WHERE id = 1").scalar_one())
-    return Places(f"/console/accounts/{customer.account_id}", gold, file, held, name)
+    account = f"/console/accounts/{customer.account_id}"
+    return Places(account, gold, file=file, counted=counted, held=held, last_name=name)
 
 
 def _load(
-    installation: Installation, plan: int, path: Path, *, rows: int, mode: str = "change"
+    installation: Installation,
+    plan: int,
+    *,
+    rows: int,
+    seed: int,
+    mode: FileMode = FileMode.CHANGE,
+    ends: FileState = FileState.DONE,
 ) -> int:
-    """A file of new members that a worker has had; its id."""
-    write_members(path, rows)
+    """A file that a worker has had; its id. Raises RuntimeError if it has not ended so."""
+    path = installation.folder / "members.csv"
+    write_members(path, rows, seed=seed)
     file_id = hand_in(installation.db, plan, path, mode)
     run_next(installation.db, system_clock, RunOptions(Uniqueness.SERVICE), only=file_id)
+    file = installation.db.ask(lambda tx: get_file(tx, FileKey(file_id, EVERY)))
+    if file.state is not ends:
+        raise RuntimeError(f"the file of {rows} rows is {file.state}: {file.problem}")
     return file_id
 
 

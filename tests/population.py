@@ -132,9 +132,12 @@ def copy_files(db: Database, template: int, *, count: int) -> None:
             _insert(tx, eligibility_files, changed, numbers, f"t.id = {template}")
 
 
-def fill_trail(db: Database, customer: Customer, *, entries: int, until: datetime) -> None:
-    """Entries of the account, a second apart: of a hundred one is of user 1, who read a member, one
-    is of a file, and the others tell that a client changed a member.
+def fill_trail(
+    db: Database, customer: Customer, *, users: int, entries: int, until: datetime
+) -> None:
+    """Entries of the account, a second apart. Of a hundred one is of a user, who searches, checks an
+    answer, opens a record or the names of a file; one is of a file; the others tell that a client
+    changed a member. The users have the ids from 1 on and take turns.
     """
     seconds = f"{entries} - n"
     at = f"CAST('{stored_time(until)}' AS timestamptz) - ({seconds}) * interval '1 second'"
@@ -146,9 +149,12 @@ def fill_trail(db: Database, customer: Customer, *, entries: int, until: datetim
     row = {
         "at": at,
         "account_id": str(customer.account_id),
-        "actor": f"CASE n % 100 WHEN 0 THEN 'user:1' ELSE '{customer.client_id}' END",
-        "action": "CASE n % 100 WHEN 0 THEN 'member.read' WHEN 1 THEN 'file.received' "
-        "ELSE 'eligibility.updated' END",
+        "actor": f"CASE n % 100 WHEN 0 THEN 'user:' || (n / 100 % {users} + 1) "
+        f"ELSE '{customer.client_id}' END",
+        "action": f"CASE n % 100 WHEN 0 THEN CASE n / 100 / {users} % 8 WHEN 0 THEN 'member.opened' "
+        "WHEN 1 THEN 'file.names_opened' WHEN 2 THEN 'people.searched' ELSE 'member.checked' END "
+        "WHEN 1 THEN 'file.received' ELSE 'eligibility.updated' END",
+        "detail": """CASE n % 100 WHEN 0 THEN json('{"reason": "complaint"}') END""",
         "subject_id": "CASE n % 100 WHEN 1 THEN n % 1000 ELSE CAST(n AS bigint) * 7919 % 1000000 END + 1",
         "request_id": "'request-' || n",
     }

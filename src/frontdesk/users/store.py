@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import RowMapping, delete, func, insert, or_, select, text, update
+from sqlalchemy import RowMapping, delete, func, insert, select, text, update
 
 from frontdesk.access.model import AccountState
 from frontdesk.access.tables import accounts, api_clients, client_secrets
@@ -186,15 +186,6 @@ def list_home(
     if not with_ended:
         query = query.where(_IS_ACTIVE)
     query = query.order_by(_u.id.desc()).limit(limit)
-    return [_credentials(row).user for row in tx.execute(query).mappings()]
-
-
-def list_here_since(tx: Tx, account_id: int, since: datetime, *, limit: int) -> list[User]:
-    """The users of the account and of the installation, ended ones too, who signed in since then; by
-    id.
-    """
-    is_home = or_(_u.account_id == account_id, _u.account_id.is_(None))
-    query = _CREDENTIALS.where(is_home, _u.last_signed_in_at >= since).order_by(_u.id).limit(limit)
     return [_credentials(row).user for row in tx.execute(query).mappings()]
 
 
