@@ -48,7 +48,7 @@ from tests.postgres import PostgresServer
 HELD_FOR = 200  # people who would lose access
 BIRTH_DATES = 25_000
 USERS = 20  # who have looked at people
-MANY_CHANGED = 500  # rows of the largest file of which the page of an undo counts what it would do
+MANY_CHANGED = 200  # rows of the largest file of which the page of an undo counts what it would do
 # Millions of rows between two checkpoints. The bench itself renews the statistics, and nothing is
 # vacuumed beside the pages.
 POSTGRESQL = {"max_wal_size": "8GB", "autovacuum": "off"}

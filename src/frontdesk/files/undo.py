@@ -36,7 +36,7 @@ from frontdesk.files.load import faults_of, note_of
 from frontdesk.reach import Reach
 
 # What is counted while a person waits for a page, which is to take 0.15 s.
-MOST_COUNTED_ROWS = 500
+MOST_COUNTED_ROWS = 200
 MOST_COUNTED_CHUNKS = 20
 NO_FILE = 0  # the id of an undo that is only counted
 
