@@ -100,11 +100,15 @@ def list_files(tx: Tx, file_filter: FileFilter) -> list[EligibilityFile]:
         query = query.filter_by(**given)
         return _files(tx, _first(_newest_first(tx, query, {}, before), file_filter.limit))
     given |= {"account_id": account_id}
-    key = {name: given[name] for name in _index_for(given)}
+    key = {name: given.pop(name) for name in _index_for(given)}
+    if "plan_id" in key:
+        del given["account_id"]
     for name, value in given.items():
-        if name not in key:
-            query = query.where(_by_no_index(name) == value)
-    return _files(tx, _first(_newest_first(tx, query, key, before), file_filter.limit))
+        query = query.where(_by_no_index(name) == value)
+    files = _files(tx, _first(_newest_first(tx, query, key, before), file_filter.limit))
+    # The files of a plan are all of one account. As a condition that had PostgreSQL expect few of
+    # them, and sort all files of the plan: 0.15 s for 100,000.
+    return [file for file in files if file.account_id == account_id]
 
 
 def _index_for(given: Collection[str]) -> tuple[str, ...]:
