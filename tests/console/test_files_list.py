@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from frontdesk.app import App
 from frontdesk.db import Database
 from frontdesk.files.claims import claim_next
 from frontdesk.files.overview import MOST_SHOWN
@@ -171,21 +172,21 @@ def test_nothing_new_is_told_in_one_word(
 
 
 def test_the_page_reads_as_much_however_many_files_have_failed(
-    desk: Desk, sign_in: SignIn, customer: Customer, db: Database, clock: SetClock
+    desk: Desk, sign_in: SignIn, customer: Customer, app: App
 ) -> None:
     """A program that sends a broken file every minute."""
     desk.load(csv_of([row(1)]), file_name="good.csv")
     broken = desk.load(UNREADABLE, file_name="broken.csv")
     browser = sign_in(Role.VIEWER)
-    with statements(db, "FROM eligibility_files") as once:
+    with statements(app.db, "FROM eligibility_files") as once:
         browser.open(list_path(customer))
     names = ", ".join(column.name for column in eligibility_files.columns if column.name != "id")
     copy = f"INSERT INTO eligibility_files ({names}) SELECT {names} FROM eligibility_files "  # noqa: S608 - our own words
-    with db.write() as tx:
+    with app.db.write() as tx:
         for _ in range(120):
             tx.exec_driver_sql(f"{copy} WHERE id = {broken.id}")
-    with statements(db, "FROM eligibility_files") as often:
+    with statements(app.db, "FROM eligibility_files") as often:
         browser.open(list_path(customer))
     assert "good.csv" in section(browser, "30 days")
     assert "broken.csv" not in section(browser, "30 days")
-    assert len(often) == len(once)
+    assert len(often) == len(once) > 5
