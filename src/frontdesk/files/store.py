@@ -106,8 +106,7 @@ def list_files(tx: Tx, file_filter: FileFilter) -> list[EligibilityFile]:
     for name, value in given.items():
         query = query.where(_by_no_index(name) == value)
     files = _files(tx, _first(_newest_first(tx, query, key, before), file_filter.limit))
-    # The files of a plan are all of one account. As a condition that had PostgreSQL expect few of
-    # them, and sort all files of the plan: 0.15 s for 100,000.
+    # As a condition this had PostgreSQL sort all files of a plan, which are of one account: 0.15 s.
     return [file for file in files if file.account_id == account_id]
 
 
@@ -224,13 +223,9 @@ def take_turn(tx: Tx, account_id: int, now: datetime) -> None:
 def find_backlog(tx: Tx, account_id: int) -> tuple[int, int]:
     """How many files of the account arrive, wait or run, and their bytes."""
     states = (FileState.RECEIVING, FileState.WAITING, FileState.RUNNING)
-    of_account = (
-        (_columns.account_id == account_id)
-        & _columns.state.in_(states)
-        & _columns.undoes_id.is_(None)
-    )
+    is_open = _columns.state.in_(states) & _columns.undoes_id.is_(None)
     size = sa.func.coalesce(sa.func.sum(_columns.size_bytes), 0)
-    query = sa.select(sa.func.count(), size).where(of_account)
+    query = sa.select(sa.func.count(), size).where(_columns.account_id == account_id, is_open)
     count, size_bytes = tx.execute(query).one()
     return int(count), int(size_bytes)
 
@@ -242,11 +237,13 @@ def claim(
     lease was renewed. Raises Conflict when a worker has another file of the account in hand.
     """
     is_free = (_columns.state == FileState.WAITING) | _has_lapsed(now)
-    query = sa.update(eligibility_files).where(
-        _columns.id == file_id, _columns.epoch == epoch, is_free
-    )
-    query = query.values(
-        state=FileState.RUNNING, epoch=epoch + 1, lease_until=lease_until, rows_checked=None
+    mine = (_columns.id == file_id) & (_columns.epoch == epoch) & is_free
+    query = (
+        sa.update(eligibility_files)
+        .where(mine)
+        .values(
+            state=FileState.RUNNING, epoch=epoch + 1, lease_until=lease_until, rows_checked=None
+        )
     )
     with violation_as(Conflict(), eligibility_files, "account_id"):
         return _file(tx, query.returning(eligibility_files))
@@ -481,8 +478,8 @@ def next_chunk(tx: Tx, file_id: int, from_chunk: int, *, word: str | None = None
 
 def changed_outcomes(tx: Tx, file_id: int, chunk: int) -> list[RowOutcome]:
     """The outcomes of the chunk's rows that have changed a member, in order. Nothing is unpacked."""
-    mine = (_rows.file_id == file_id) & (_rows.chunk == chunk) & _rows.outcome.in_(CHANGED)
-    query = sa.select(file_rows).where(mine).order_by(_rows.file_id, _rows.chunk, _rows.position)
+    changed = (_rows.file_id == file_id) & (_rows.chunk == chunk) & _rows.outcome.in_(CHANGED)
+    query = sa.select(file_rows).where(changed).order_by(_rows.position)
     return [_outcome(row) for row in tx.execute(query)]
 
 
