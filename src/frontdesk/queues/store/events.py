@@ -145,16 +145,6 @@ def _divided(tx: Tx, table: Table, rows: Sequence[Row]) -> tuple[list[Row], list
     return numbered, [row for row in rows if row["id"] is not None]
 
 
-def list_on_duty(tx: Tx) -> Sequence[Any]:
-    """The doctors on duty (`provider_group_id`, `doctor`, `since_at`), by provider group and start."""
-    columns = duties.c
-    query = select(columns.provider_group_id, columns.doctor, columns.on_at.label("since_at"))
-    query = query.where(columns.on_duty).order_by(
-        columns.provider_group_id, columns.on_at, columns.doctor
-    )
-    return tx.execute(query).all()
-
-
 def list_waiting(tx: Tx, now: datetime) -> Sequence[Any]:
     """The patients in the line (`plan_id`, `patient`, `joined_at`, `patient_class`, `priority`), by
     plan in the order in which they are served; without booked patients whose time has not come.
