@@ -151,8 +151,21 @@ DEFINED: dict[str, tuple[list[Step], dict[str, Any]]] = {
         [visit(JOINED, 1, patient_class="urgent", priority=5)], {"terms": ("urgent", 5)}),
     "a patient without them has none": ([visit(JOINED, 1)], {"terms": (None, 0)}),
     "joining twice keeps the place and changes class and priority": (
-        [visit(JOINED, 5, patient_class="new"), visit(JOINED, 1, patient_class="urgent", priority=5)],
+        [visit(JOINED, 5, patient_class="new", priority=0),
+         visit(JOINED, 1, patient_class="urgent", priority=5)],
         {"line": [1, 0], "joined_at": 1, "terms": ("new", 0)}),
+    "joining again without one of them keeps it": (
+        [visit(JOINED, 5, patient_class="new"), visit(JOINED, 1, patient_class="urgent", priority=5)],
+        {"terms": ("new", 5)}),
+    "and so does the check-in of a booked patient": (
+        [visit(JOINED, 1, patient_class="urgent", priority=5, not_before=200), visit(JOINED, 9)],
+        {"line": [1, 0], "joined_at": 9, "terms": ("urgent", 5)}),
+    "and the joining of another plan": (
+        [visit(JOINED, 1, patient_class="urgent", priority=5), visit(JOINED, 9, plan=1)],
+        {"line": [0, 1], "terms": ("urgent", 5)}),
+    "a patient that left has none of its last wait": (
+        [visit(JOINED, 1, patient_class="urgent", priority=5), visit(LEFT, 5), visit(JOINED, 9)],
+        {"line": [1, 0], "terms": (None, 0)}),
     "a joining during a visit changes neither": (
         [visit(JOINED, 1, patient_class="new"), start(3), visit(JOINED, 5, patient_class="urgent")],
         {"terms": ("new", 0)}),
