@@ -21,7 +21,7 @@ from frontdesk.db.sets import (
     update_set,
 )
 from frontdesk.plans.tables import plans, provider_groups
-from frontdesk.queues.events import LATEST, LONGEST_BOOKING
+from frontdesk.queues.events import LATEST, LONGEST_BOOKING, SKEW
 from frontdesk.queues.model import (
     Duty,
     Encounter,
@@ -152,17 +152,21 @@ def list_waiting(tx: Tx, now: datetime) -> Sequence[Any]:
     columns = encounters.c
     query = select(columns.plan_id, columns.visit.label("patient"), columns.joined_at)
     query = query.add_columns(columns.patient_class, columns.priority)
-    query = query.where(columns.state == EncounterState.WAITING.value, is_in_line(now))
+    query = query.where(columns.state == EncounterState.WAITING.value, is_in_line(now, now + SKEW))
     in_turn = columns.priority.desc(), columns.joined_at, columns.visit
     return tx.execute(query.order_by(columns.plan_id, *in_turn)).all()
 
 
-def is_in_line(now: Any) -> ColumnElement[bool]:
+def is_in_line(now: Any, latest: Any) -> ColumnElement[bool]:
     """Of waiting patients: not a booked one whose time has not come. A patient that joined by a
-    sender's clock that is ahead of ours is in the line at once.
+    sender's clock that is ahead of ours, until `latest` at most, is in the line at once.
     """
     columns = encounters.c
-    return or_(columns.joined_at <= now, columns.joined_at <= columns.last_event_at)
+    # The bound keeps the bookings of later days out of the range of the index that is read.
+    return and_(
+        columns.joined_at <= latest,
+        or_(columns.joined_at <= now, columns.joined_at <= columns.last_event_at),
+    )
 
 
 def list_in_visit(tx: Tx) -> Sequence[Any]:

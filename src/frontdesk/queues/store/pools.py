@@ -2,7 +2,7 @@
 there ever were.
 
 The statements are built once: to build them took longer than to run them. Their parameters:
-`groups`, `now`, `since` (the earliest time that counts) and `most` rows.
+`groups`, `now`, `since` and `latest` (the earliest and the latest time that count) and `most` rows.
 """
 
 from collections import defaultdict
@@ -37,6 +37,7 @@ from frontdesk.queues.estimate.model import (
     PastVisit,
     PastWait,
 )
+from frontdesk.queues.events import SKEW
 from frontdesk.queues.model import (
     KNOWN_WAITS,
     LONGEST_VISIT,
@@ -121,7 +122,10 @@ WAITING = (
         ),
     )
     .where(
-        _OF_GROUPS, _is_now(EncounterState.WAITING), _encounter.joined_at > _SINCE, is_in_line(NOW)
+        _OF_GROUPS,
+        _is_now(EncounterState.WAITING),
+        _encounter.joined_at > _SINCE,
+        is_in_line(NOW, bindparam("latest")),
     )
     .group_by(_encounter.provider_group_id)
 )
@@ -290,7 +294,7 @@ def _ongoing_visits(
 
 def _waiting(tx: Tx, groups: Collection[int], now: datetime) -> defaultdict[int, _GroupLine]:
     lines: defaultdict[int, _GroupLine] = defaultdict(_GroupLine)
-    values = {"groups": groups, "since": now - LONGEST_WAIT, "now": now}
+    values = {"groups": groups, "since": now - LONGEST_WAIT, "now": now, "latest": now + SKEW}
     for group, terms, times in tx.execute(WAITING, values):
         waited = [_ago(datetime.fromisoformat(joined_at), now) for joined_at in times.split(",")]
         if "/" not in terms:
