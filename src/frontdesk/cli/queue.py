@@ -52,7 +52,7 @@ Patient = Annotated[
 
 _AGE = re.compile(r"([1-9][0-9]{0,3})d")
 BOARD_COLUMNS = (
-    "plan_id name doctors doctors_with_patients queue_length wait interval "
+    "plan_id name doctors doctors_with_patients doctors_paused queue_length wait interval "
     "last_hour.matched last_hour.mean_error_seconds"
 )
 ACCURACY_COLUMNS = (
@@ -203,6 +203,7 @@ def _board_item(of_plan: PlanBoard) -> dict[str, Any]:
         "provider_group_id": plan.provider_group.id,
         "doctors": of_plan.doctors,
         "doctors_with_patients": of_plan.busy_doctors,
+        "doctors_paused": of_plan.paused_doctors,
         **present.queue(of_plan.info),
         "interval": present.queue_interval(of_plan.info),
         "last_hour": {

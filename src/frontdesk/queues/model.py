@@ -209,13 +209,14 @@ class QueueInfo(NamedTuple):
 
 
 class PlanQueue(NamedTuple):
-    """A plan's queue, the number of doctors on duty that serve it, and the number of those with a
-    patient.
+    """A plan's queue, the number of doctors on duty that serve it, of those with a patient, and of
+    those without one in a reported pause.
     """
 
     info: QueueInfo
     doctors: int
     in_visit: int
+    paused: int
 
 
 class EstimateRecords(NamedTuple):
