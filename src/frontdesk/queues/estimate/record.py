@@ -174,11 +174,12 @@ class PlanRecord(NamedTuple):
     def basis(
         self, ahead: int, raw_seconds: float | None, patient_class: str | None
     ) -> EstimateBasis:
-        """The basis of an estimate that is given now."""
+        """The basis of an estimate that is given now, rounded: it is stored with each estimate."""
         factors = (
             round(self.errors.get(key, ErrorRecord()).factor, 4) for key in (None, patient_class)
         )
-        return EstimateBasis(ahead, raw_seconds, *factors)
+        raw = None if raw_seconds is None else round(raw_seconds, 1)
+        return EstimateBasis(ahead, raw, *factors)
 
     def with_wait(
         self, seconds: float, given: WaitEstimate, patient_class: str | None
