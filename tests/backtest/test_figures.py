@@ -36,15 +36,14 @@ def columns_of(waits: list[JudgedWait]) -> JudgedWaits:
 def test_they_are_those_that_the_service_measures_by_itself(count: int) -> None:
     waits = some_waits(count)
     outcomes = [
-        WaitOutcome(0, datetime.fromtimestamp(one.joined_at, UTC), one.estimate.seconds,
-                    one.wait_seconds, one.estimate.low_seconds, one.estimate.high_seconds)
+        WaitOutcome(0, datetime.fromtimestamp(one.joined_at, UTC), one.estimate, one.wait_seconds)
         for one in waits
-    ]  # fmt: skip
+    ]
     figures = figures_of(columns_of(waits))
     assert figures.accuracy._asdict() == pytest.approx(accuracy_of(outcomes)._asdict())
     for name, found in figures.rivals.items():
         told = [
-            outcome._replace(estimate_seconds=round(one.rivals[name]), low_seconds=None)
+            outcome._replace(estimate=WaitEstimate(round(one.rivals[name]), None, None))
             for outcome, one in zip(outcomes, waits, strict=True)
         ]
         assert found._asdict() == pytest.approx(accuracy_of(told)._asdict())
