@@ -4,7 +4,7 @@ deleting old rows.
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
 
@@ -21,7 +21,7 @@ from frontdesk.db.sets import (
     update_set,
 )
 from frontdesk.plans.tables import plans, provider_groups
-from frontdesk.queues.events import LATEST, LONGEST_BOOKING, SKEW
+from frontdesk.queues.events import LATEST, LONGEST_BOOKING
 from frontdesk.queues.model import (
     Duty,
     Encounter,
@@ -35,6 +35,9 @@ from frontdesk.queues.tables import duties, encounters, estimate_log, queue_even
 from frontdesk.text import stored_time
 
 PAGE = 1000
+# By so much a patient may have joined ahead of our clock: a sender's is ahead by SKEW at most, but
+# ours may have been set back since.
+MOST_AHEAD = timedelta(hours=2)
 
 Record = TypeVar("Record", QueueEvent, Duty)
 
@@ -152,14 +155,16 @@ def list_waiting(tx: Tx, now: datetime) -> Sequence[Any]:
     columns = encounters.c
     query = select(columns.plan_id, columns.visit.label("patient"), columns.joined_at)
     query = query.add_columns(columns.patient_class, columns.priority)
-    query = query.where(columns.state == EncounterState.WAITING.value, is_in_line(now, now + SKEW))
+    query = query.where(
+        columns.state == EncounterState.WAITING.value, is_in_line(now, now + MOST_AHEAD)
+    )
     in_turn = columns.priority.desc(), columns.joined_at, columns.visit
     return tx.execute(query.order_by(columns.plan_id, *in_turn)).all()
 
 
 def is_in_line(now: Any, latest: Any) -> ColumnElement[bool]:
     """Of waiting patients: not a booked one whose time has not come. A patient that joined by a
-    sender's clock that is ahead of ours, until `latest` at most, is in the line at once.
+    clock that is ahead of ours is in the line at once. `latest`: `now` and MOST_AHEAD.
     """
     columns = encounters.c
     # The bound keeps the bookings of later days out of the range of the index that is read.

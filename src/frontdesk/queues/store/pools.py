@@ -37,7 +37,6 @@ from frontdesk.queues.estimate.model import (
     PastVisit,
     PastWait,
 )
-from frontdesk.queues.events import SKEW
 from frontdesk.queues.model import (
     KNOWN_WAITS,
     LONGEST_VISIT,
@@ -46,7 +45,7 @@ from frontdesk.queues.model import (
     EventType,
 )
 from frontdesk.queues.store.duties import GROUPS, NOW, ON_DUTY, first_start
-from frontdesk.queues.store.events import is_in_line
+from frontdesk.queues.store.events import MOST_AHEAD, is_in_line
 from frontdesk.queues.tables import encounters, queue_events
 from frontdesk.reach import Reach
 
@@ -294,7 +293,7 @@ def _ongoing_visits(
 
 def _waiting(tx: Tx, groups: Collection[int], now: datetime) -> defaultdict[int, _GroupLine]:
     lines: defaultdict[int, _GroupLine] = defaultdict(_GroupLine)
-    values = {"groups": groups, "since": now - LONGEST_WAIT, "now": now, "latest": now + SKEW}
+    values = {"groups": groups, "since": now - LONGEST_WAIT, "now": now, "latest": now + MOST_AHEAD}
     for group, terms, times in tx.execute(WAITING, values):
         waited = [_ago(datetime.fromisoformat(joined_at), now) for joined_at in times.split(",")]
         if "/" not in terms:
