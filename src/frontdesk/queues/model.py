@@ -24,7 +24,8 @@ STALE_TTLS = (
 )
 
 PATIENT_CLASS = re.compile(r"[a-z0-9-]{1,40}")  # what the class of a patient looks like
-PATIENT_CLASS_RULE = "must be 1 to 40 lower-case letters a to z, digits and hyphens"
+PATIENT_CLASS_FORM = "1 to 40 lower-case letters a to z, digits and hyphens"
+PATIENT_CLASS_RULE = f"must be {PATIENT_CLASS_FORM}"
 
 # A visit or a doctor, with the provider group: references are unique in a group only.
 Reference = tuple[str, int]
