@@ -9,12 +9,12 @@ from typing import NamedTuple, overload
 
 from frontdesk.backtest.columns import NumberedNames
 from frontdesk.queues.estimate.model import READY_SECONDS
-from frontdesk.queues.estimate.record import WaitEstimate
+from frontdesk.queues.estimate.record import BANDS, WaitEstimate
 from frontdesk.queues.model import EstimateAccuracy
 
-# The first position of each group: patients far back in the line are few. 0: a doctor was ready,
-# and the estimate was 0 to 0.
-POSITIONS = (0, 1, 2, 3, 5, 9, 17, 33)
+# The first position of each group, by the bands of the interval's record. 0: a doctor was ready, and
+# the estimate was 0 to 0.
+POSITIONS = (0, *(ahead + 1 for ahead in BANDS))
 NO_INTERVAL = -1
 
 

@@ -226,6 +226,19 @@ def band_of(ahead: int) -> int:
     return bisect_right(BANDS, ahead) - 1
 
 
+def band_text(number: int, *, counted_from: int = 0) -> str:
+    """The numbers of patients ahead of a band; counted from 1, its positions in the line.
+
+    >>> [band_text(number) for number in (3, 4, 6)], band_text(4, counted_from=1)
+    (['3', '4 to 5', '9 and more'], '5 to 6')
+    """
+    first = BANDS[number] + counted_from
+    if number + 1 == len(BANDS):
+        return f"{first} and more"
+    last = BANDS[number + 1] - 1 + counted_from
+    return str(first) if first == last else f"{first} to {last}"
+
+
 def note_wait(
     records: dict[int, PlanRecord],
     plan_id: int,
