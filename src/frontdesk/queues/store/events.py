@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
 
-from sqlalchemy import ColumnElement, Select, Table, and_, delete, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Select, Table, and_, delete, func, not_, or_, select, tuple_
 
 from frontdesk.db import Tx
 from frontdesk.db.sets import (
@@ -148,17 +148,21 @@ def _divided(tx: Tx, table: Table, rows: Sequence[Row]) -> tuple[list[Row], list
     return numbered, [row for row in rows if row["id"] is not None]
 
 
-def list_waiting(tx: Tx, now: datetime) -> Sequence[Any]:
+def list_waiting(tx: Tx, now: datetime, *, booked: bool = False) -> Sequence[Any]:
     """The patients in the line (`plan_id`, `patient`, `joined_at`, `patient_class`, `priority`), by
     plan in the order in which they are served; without booked patients whose time has not come.
+    `booked`: these instead, by plan and by their time, which is `joined_at`.
     """
     columns = encounters.c
+    in_line = is_in_line(now, now + MOST_AHEAD)
     query = select(columns.plan_id, columns.visit.label("patient"), columns.joined_at)
     query = query.add_columns(columns.patient_class, columns.priority)
     query = query.where(
-        columns.state == EncounterState.WAITING.value, is_in_line(now, now + MOST_AHEAD)
+        columns.state == EncounterState.WAITING.value, not_(in_line) if booked else in_line
     )
-    in_turn = columns.priority.desc(), columns.joined_at, columns.visit
+    in_turn: list[ColumnElement[Any]] = [columns.joined_at, columns.visit]
+    if not booked:
+        in_turn.insert(0, columns.priority.desc())
     return tx.execute(query.order_by(columns.plan_id, *in_turn)).all()
 
 
