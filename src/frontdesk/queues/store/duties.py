@@ -1,4 +1,6 @@
-"""The SQL of the doctors on duty, and of their reported pauses. Its parameters: `groups` and `now`."""
+"""The SQL of the doctors on duty, and of their reported pauses. Its parameters: `groups`, `now`,
+and `since`, the earliest time that counts.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -24,11 +26,13 @@ from frontdesk.queues.tables import duties, queue_events
 
 GROUPS: BindParameter[Any] = bindparam("groups", expanding=True)
 NOW: BindParameter[Any] = bindparam("now")
+SINCE: BindParameter[Any] = bindparam("since")
 
 _duty = duties.c
+_event = queue_events.c
 
 
-def first_start(of: Table, since: Any) -> ScalarSelect[Any]:
+def _first_start(of: Table, since: Any) -> ScalarSelect[Any]:
     """The time of the first visit that the doctor of a row of the table began or took over since
     then. A repeated start of the doctor's visit in progress begins none.
     """
@@ -80,7 +84,7 @@ _paused_until = case(
             _duty.paused_until > NOW,
             _duty.paused_at <= NOW,
             _duty.paused_at >= _duty.on_at,
-            first_start(duties, _duty.paused_at).is_(None),
+            _first_start(duties, _duty.paused_at).is_(None),
         ),
         _duty.paused_until,
     )
@@ -89,6 +93,17 @@ ON_DUTY = (
     select(*_duty["provider_group_id", "doctor", "plan_ids", "capacity", "on_at"])
     .add_columns(_paused_until)
     .where(_duty.provider_group_id.in_(GROUPS), _duty.on_duty)
+)
+# Of a pause, the first visit that the doctor started since its beginning.
+_visit_in_pause = case(
+    (_event.type == EventType.DOCTOR_PAUSED.value, _first_start(queue_events, _event.at))
+)
+# At one instant a shift ends before the next begins, and a pause begins after it.
+DUTY_EVENTS = (
+    select(*_event["provider_group_id", "doctor", "type", "at", "until"])
+    .add_columns(_visit_in_pause)
+    .where(_event.visit.is_(None), _event.provider_group_id.in_(GROUPS), _event.at >= SINCE)
+    .order_by(_event.at, _event.type, _event.until)
 )
 _LISTED = (
     select(*_duty["provider_group_id", "doctor"], _duty.on_at.label("since_at"), _paused_until)

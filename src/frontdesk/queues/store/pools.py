@@ -10,18 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, TypeVar
 
-from sqlalchemy import (
-    BindParameter,
-    ColumnElement,
-    String,
-    and_,
-    bindparam,
-    case,
-    cast,
-    func,
-    literal,
-    select,
-)
+from sqlalchemy import ColumnElement, String, and_, bindparam, case, cast, func, literal, select
 
 from frontdesk.db import Tx
 from frontdesk.db.sets import SameKey, find_set
@@ -44,7 +33,7 @@ from frontdesk.queues.model import (
     EncounterState,
     EventType,
 )
-from frontdesk.queues.store.duties import GROUPS, NOW, ON_DUTY, first_start
+from frontdesk.queues.store.duties import DUTY_EVENTS, GROUPS, NOW, ON_DUTY, SINCE
 from frontdesk.queues.store.events import MOST_AHEAD, is_in_line
 from frontdesk.queues.tables import encounters, queue_events
 from frontdesk.reach import Reach
@@ -56,7 +45,6 @@ ByGroup = defaultdict[int, list[Of]]
 
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 _OVER = (EncounterState.IN_VISIT.value, EncounterState.ENDED.value, EncounterState.LEFT.value)
-_SINCE: BindParameter[Any] = bindparam("since")
 
 _encounter = encounters.c
 _event = queue_events.c
@@ -92,7 +80,7 @@ _reported_at = (
 ONGOING_VISITS = (
     select(*_encounter["provider_group_id", "doctor", "plan_id", "patient_class"])
     .add_columns(*_encounter["started_at", "joined_at"], _reported_at)
-    .where(_OF_GROUPS, _is_now(EncounterState.IN_VISIT), _encounter.started_at > _SINCE)
+    .where(_OF_GROUPS, _is_now(EncounterState.IN_VISIT), _encounter.started_at > SINCE)
     .order_by(_encounter.started_at.desc(), _encounter.visit)
 )
 
@@ -123,7 +111,7 @@ WAITING = (
     .where(
         _OF_GROUPS,
         _is_now(EncounterState.WAITING),
-        _encounter.joined_at > _SINCE,
+        _encounter.joined_at > SINCE,
         is_in_line(NOW, bindparam("latest")),
     )
     .group_by(_encounter.provider_group_id)
@@ -166,21 +154,9 @@ PAST_WAITS = (
         *_encounter["provider_group_id", "state", "joined_at", "started_at", "ended_at"],
         *_encounter["plan_id", "patient_class", "priority"],
     )
-    .where(_OF_GROUPS, _encounter.state.in_(_OVER), _encounter.joined_at >= _SINCE)
+    .where(_OF_GROUPS, _encounter.state.in_(_OVER), _encounter.joined_at >= SINCE)
     .order_by(_encounter.joined_at.desc())
     .limit(bindparam("most"))
-)
-
-# Of a pause, the first visit that the doctor started since its beginning.
-_visit_in_pause = case(
-    (_event.type == EventType.DOCTOR_PAUSED.value, first_start(queue_events, _event.at))
-)
-# At one instant a shift ends before the next begins, and a pause begins after it.
-DUTY_EVENTS = (
-    select(*_event["provider_group_id", "doctor", "type", "at", "until"])
-    .add_columns(_visit_in_pause)
-    .where(_event.visit.is_(None), _event.provider_group_id.in_(GROUPS), _event.at >= _SINCE)
-    .order_by(_event.at, _event.type, _event.until)
 )
 
 
