@@ -170,7 +170,7 @@ def live(one: Installation, folder: Path) -> None:
                 [
                     *queues.list_waiting(tx, one.clock()),
                     *queues.list_in_visit(tx),
-                    *queues.list_on_duty(tx),
+                    *queues.list_on_duty(tx, one.clock()),
                 ]
             )
             == 5

@@ -567,7 +567,8 @@ def _broken_rule(text: str, schema: dict[str, Any]) -> str | None:
         case {"maxLength": most} if not 0 < len(text) <= most:
             return f"must have 1 to {most} characters"
         case {"pattern": pattern} if not re.fullmatch(pattern, text):
-            return f"must have the form {pattern}"
+            form = schema.get("description")
+            return f"must have the form {pattern}" if form is None else f"must be {form}"
     return None
 
 
