@@ -14,7 +14,10 @@ from frontdesk.db import Database
 from frontdesk.files.drafts import unfinished_drafts
 from frontdesk.files.drafts.steps import (
     DraftKey,
+    NewDraft,
     apply,
+    begin_draft,
+    count_drafts,
     delete_left_drafts,
     dry_run,
     set_mapping,
@@ -27,8 +30,9 @@ from frontdesk.reach import Reach
 from frontdesk.users.model import Role
 from frontdesk.users.store import delete_sessions
 from frontdesk.web.multipart import FormWithFile
+from frontdesk.web.uploading import store_content
 from tests.conftest import SetClock
-from tests.console.browsing import Browser, section
+from tests.console.browsing import Browser, section, text_of
 from tests.console.conftest import SignIn
 from tests.console.sending import END, TYPE, field, file, post_body, send_file
 from tests.factories import Customer
@@ -228,6 +232,42 @@ def test_an_account_has_twenty_uploads_and_so_many_bytes(
     send_file(editor.open(uploads), uploads, CENSUS)
     assert (editor.status, "bytes together: discard one" in editor.page) == (413, True)
     assert len(drafts()) == 1
+
+
+def test_an_upload_that_was_ended_while_it_stood_still_says_so(
+    editor: Browser,
+    uploads: str,
+    db: Database,
+    clock: SetClock,
+    customer: Customer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = store_content
+    arriving = []
+
+    async def stand_still(app: Any, content: Any, pieces: Any, finish: Any) -> Any:
+        count = db.ask(lambda tx: count_drafts(tx, customer.account_id, now=clock())).arriving
+        arriving.append(count)
+        clock.advance(11 * 60)
+        delete_left_drafts(db, clock())
+        return await store(app, content, pieces, finish)
+
+    monkeypatch.setattr(console_uploads, "store_content", stand_still)
+    send_file(editor, uploads, CENSUS)
+    assert arriving == [1]
+    assert (editor.status, "stood still for over 10 minutes" in editor.page) == (409, True)
+    assert "Nothing was stored." in editor.page
+
+
+def test_uploads_that_arrive_or_broke_off_are_counted_on_the_page(
+    editor: Browser, uploads: str, desk: Desk, clock: SetClock
+) -> None:
+    with desk.db.write() as tx:
+        begin_draft(tx, NewDraft(desk.customer.account_id), desk.requester())
+    words = "Arriving now: 1. An upload that broke off ends 10 minutes after its last part."
+    assert words in text_of(editor.open(uploads))
+    clock.advance(11 * 60)
+    assert "Arriving now" not in editor.open(uploads).page
 
 
 def test_an_upload_that_was_discarded_or_applied_makes_room_at_once(
