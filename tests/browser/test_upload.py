@@ -79,6 +79,8 @@ def test_a_file_is_chosen_on_the_list_of_files_and_its_plan_is_said(
     page.get_by_role("button", name="Discard this upload").click()
     expect(page.get_by_text("No upload waits for a step.")).to_be_visible()
     page.go_back()
+    expect(page.get_by_text("it was discarded, or over 24 hours have passed")).to_be_visible()
+    shows_well(page, TWO_LOOKS)
     assert first_view_bytes(page, f"/console/accounts/{staff.account}/uploads") < PAGE_BYTES
 
 

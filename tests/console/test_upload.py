@@ -448,6 +448,35 @@ def test_an_upload_is_discarded_and_an_old_one_is_gone(
     assert editor.open(f"{uploads}/{kept.id}").status == 404
 
 
+def test_back_after_the_end_of_an_upload_says_so(
+    editor: Browser, sign_in: SignIn, uploads: str, desk: Desk, other_account: int
+) -> None:
+    send_file(editor, uploads, CENSUS)
+    draft = open_draft(desk.db, desk.customer)
+    path = f"{uploads}/{draft.id}"
+    form = editor.form(f"{path}/discard")
+    editor.send(f"{path}/discard")
+    pages = []
+    for is_deleted in (False, True):
+        if is_deleted:
+            delete_left_drafts(desk.db, desk.clock())
+        for step in ("", "/plan", "/columns", "/dry-run", "/apply"):
+            editor.open(path + step)
+            assert "it was discarded, or over 24 hours have passed" in text_of(editor)
+            assert f'href="{uploads}"' in editor.page
+            pages.append(editor.page)
+        for step in ("/plan", "/discard", "/columns", "/columns/text", "/dry-run", "/apply"):
+            editor.post(
+                path + step, form | {"plan": str(desk.customer.plan_ids[0]), "mode": "full"}
+            )
+            assert (editor.status, "no such upload any more" in editor.page) == (404, True)
+    assert len(set(pages)) == 1
+    stranger = sign_in(Role.EDITOR, Role.VIEWER, account_id=other_account)
+    theirs = f"/console/accounts/{other_account}/uploads/{draft.id}"
+    unknown = stranger.open(f"/console/accounts/{other_account}/uploads/999").page
+    assert stranger.open(theirs).page == unknown
+
+
 def test_an_applied_upload_leads_to_its_file_and_takes_no_step(
     editor: Browser, uploads: str, db: Database, customer: Customer, desk: Desk, clock: SetClock
 ) -> None:
