@@ -2,7 +2,6 @@
 
 import re
 from datetime import timedelta
-from html import unescape
 
 import pytest
 from sqlalchemy import insert
@@ -22,7 +21,7 @@ from frontdesk.invitations.protocol import hold
 from frontdesk.system import problems, state
 from frontdesk.users.model import Role
 from tests.conftest import Api, SetClock
-from tests.console.browsing import Browser
+from tests.console.browsing import Browser, words_of
 from tests.console.conftest import SignIn
 from tests.console.held import hold_file
 from tests.db.statements import statements
@@ -53,7 +52,7 @@ def table(page: str, name: str) -> list[list[str]]:
         re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", each, re.DOTALL)
         for each in re.findall(r"<tr>(.*?)</tr>", found[0], re.DOTALL)[1:]
     )
-    return [[unescape(re.sub(r"<[^>]+>", "", cell)).strip() for cell in each] for each in cells]
+    return [[words_of(cell) for cell in each] for each in cells]
 
 
 def parts(page: str) -> dict[str, tuple[str, ...]]:
