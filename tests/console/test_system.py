@@ -1,5 +1,6 @@
 """System: each part with its state and what to do, what waits, the check, and the list of accounts."""
 
+import inspect
 import re
 from datetime import timedelta
 
@@ -9,7 +10,7 @@ from sqlalchemy import insert
 from frontdesk.access.accounts import set_state
 from frontdesk.access.model import AccountState
 from frontdesk.config import Config
-from frontdesk.console import system
+from frontdesk.console import system, system_words
 from frontdesk.db import Database, checks
 from frontdesk.db.checks import CheckFailure
 from frontdesk.db.engine import database_time
@@ -33,6 +34,7 @@ REFRESH = {"X-Frontdesk-Refresh": "timer"}
 PAGE = "/console/system"
 CHECK = f"{PAGE}/check"
 ACCOUNTS = f"{PAGE}/accounts"
+RUNBOOK = f"{PAGE}/runbook"
 
 
 @pytest.fixture
@@ -64,12 +66,25 @@ def sees_worker(db: Database, *, relay_up: bool | None = True) -> None:
         save_worker_status(tx, WorkerStatus(relay_up, 2.0), now=database_time(tx))
 
 
+def test_the_runbook_is_linked_at_the_section_of_each_alert(operator: Browser) -> None:
+    source = inspect.getsource(system_words)
+    sections = set(re.findall(r'"(Frontdesk\w+)"', source)) | {"FrontdeskFeedSilent"}
+    assert len(sections) > 7
+    links = re.findall(rf'href="({RUNBOOK}#\w+)"', operator.open(PAGE).page)
+    assert f"{RUNBOOK}#frontdeskworkersilent" in links
+    runbook = operator.open(RUNBOOK).page
+    for section in sections:
+        assert f'<h2 id="{section.lower()}">{section}</h2>' in runbook
+    assert ".md" not in re.findall(r'href="([^"]*)"', runbook)
+    assert 'href="#frontdeskdown"' in runbook
+
+
 @pytest.mark.parametrize("role", Role)
 def test_operators_only(sign_in: SignIn, role: Role) -> None:
     browser = sign_in(role)
     may = role is Role.OPERATOR
     token = browser.open("/console/me").form("/console/me")["token"]
-    for path in (PAGE, ACCOUNTS):
+    for path in (PAGE, ACCOUNTS, RUNBOOK):
         browser.open(path)
         assert browser.status == (200 if may else 403), path
         assert (f'href="{PAGE}"' in browser.page) == may
@@ -98,7 +113,7 @@ def test_each_part_has_a_state_in_words_and_what_to_do(
     assert ("SQLite" if db.is_sqlite else "PostgreSQL") in found["Database"][1]
     assert ("Disk" in found) == db.is_sqlite
     assert found["Workers"][0] == "▲ none"
-    assert found["Workers"][2] == "docs/runbook.md, FrontdeskWorkerSilent frontdesk worker"
+    assert found["Workers"][2] == "Runbook, FrontdeskWorkerSilent frontdesk worker"
     assert found["Delivery"] == ("◌ no worker", "", "")
     assert found["Files"][:2] == ("◌ no worker", "0 wait, 0 run")
     assert "Held files" not in found
@@ -118,7 +133,7 @@ def test_what_is_wrong_is_told(operator: Browser, db: Database, clock: SetClock)
     assert found["Delivery"] == (
         "▲ held",
         "a backup was restored over the database",
-        "docs/runbook.md, FrontdeskDeliveryHeld frontdesk invitations release",
+        "Runbook, FrontdeskDeliveryHeld frontdesk invitations release",
     )
     assert found["Relay"][0] in ("▲ down", "▲ not set")
 
