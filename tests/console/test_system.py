@@ -184,7 +184,7 @@ def test_the_largest_are_shown_and_the_others_counted(
     page = operator.open(PAGE).page
     shown = [each[:2] for each in table(page, "What waits, by account")]
     assert shown == [["Customer 3", "3"], ["Customer 2", "2"]]
-    assert "And 1 others." in page
+    assert "And 1 other." in page
 
 
 def test_feeds_have_their_age(operator: Browser, db: Database, clock: SetClock) -> None:

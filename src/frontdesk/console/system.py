@@ -15,7 +15,7 @@ from markupsafe import Markup
 from frontdesk.console import frame
 from frontdesk.console.door import Pages
 from frontdesk.console.live import show_live
-from frontdesk.console.system_words import SILENT_FEED, count_text, describe_parts
+from frontdesk.console.system_words import SILENT_FEED, bounded_text, describe_parts
 from frontdesk.console.visit import Visit
 from frontdesk.db.checks import CheckFailure
 from frontdesk.system.problems import find_problems
@@ -71,7 +71,7 @@ def _values(visit: Visit, state: SystemState) -> dict[str, Any]:
         "state": state,
         "parts_shown": describe_parts(state, has_relay=visit.app.config.sends_mail),
         "silent_feed": SILENT_FEED,
-        "count": count_text,
+        "count": bounded_text,
         "runbook": RUNBOOK,
     }
 
@@ -132,7 +132,7 @@ async def show_accounts(visit: Visit) -> Response:
         "Accounts",
         "system/accounts.html",
         page=page,
-        count=count_text,
+        count=bounded_text,
         first_page=path if after_id else "",
         next_page=f"{path}?after={page.after_id}" if page.after_id is not None else "",
     )

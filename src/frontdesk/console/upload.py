@@ -16,6 +16,7 @@ from frontdesk.errors import NotFound
 from frontdesk.files.drafts import applied_file
 from frontdesk.files.drafts.steps import DraftKey, get_draft
 from frontdesk.files.model import Draft, DraftState, WrongState
+from frontdesk.text import count_text
 from frontdesk.web.problems import PROBLEMS
 from frontdesk.web.response import Response
 
@@ -135,7 +136,7 @@ def draft_words(draft: Draft) -> StateWords:
 
 
 def _open_questions(number: int) -> str:
-    return "1 question is open" if number == 1 else f"{number} questions are open"
+    return f"{count_text(number, 'question')} {'is' if number == 1 else 'are'} open"
 
 
 def _path(account_id: int, draft_id: int, step: Step | None) -> str:
