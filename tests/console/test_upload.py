@@ -28,14 +28,14 @@ from frontdesk.files.model import Draft
 from frontdesk.formats.model import FileMode
 from frontdesk.reach import Reach
 from frontdesk.users.model import Role
-from frontdesk.users.store import delete_sessions
+from frontdesk.users.store import change_user, delete_sessions, role_times
 from frontdesk.web.multipart import FormWithFile
 from frontdesk.web.uploading import store_content
 from tests.conftest import SetClock
 from tests.console.browsing import Browser, section, text_of
 from tests.console.conftest import SignIn
 from tests.console.sending import END, TYPE, field, file, post_body, send_file
-from tests.factories import Customer
+from tests.factories import NOW, Customer
 from tests.files.loading import Desk, csv_of, row
 
 CENSUS = csv_of([row(1), row(2)])
@@ -311,6 +311,27 @@ def test_a_user_who_is_ended_while_a_file_arrives_leaves_nothing(
         401,
         True,
     )
+    assert drafts() == []
+
+
+def test_a_role_that_is_taken_while_a_file_arrives_leaves_nothing(
+    editor: Browser,
+    uploads: str,
+    db: Database,
+    drafts: Callable[[], list[int]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Another role ends the sessions; one that lives on would have to have the right all the same."""
+    read_start = console_uploads._read_start
+
+    async def take_and_read(pieces: Any) -> bytes:
+        with db.write() as tx:
+            change_user(tx, 1, roles=role_times({Role.VIEWER: NOW}))
+        return await read_start(pieces)
+
+    monkeypatch.setattr(console_uploads, "_read_start", take_and_read)
+    send_file(editor, uploads, CENSUS)
+    assert (editor.status, "It is for: editor" in editor.page) == (403, True)
     assert drafts() == []
 
 
