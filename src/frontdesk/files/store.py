@@ -63,6 +63,7 @@ FULL_FILES = 10  # of a plan, of which the last one that was not undone is wante
 PARTS_TOGETHER = 16  # of a file's content, up to 1 MiB each: deleted in 0.2 s
 # A file that has counted nothing else has left each member as it was.
 APPLIED_NOTHING = frozenset({KEPT, REFUSED, SKIPPED, WARNED})
+TOOK_NOTHING_BACK = frozenset({REFUSED, Outcome.UNCHANGED.value})  # of an undo
 UNFINISHED = (FileState.RECEIVING, FileState.WAITING, FileState.RUNNING, FileState.HELD)
 
 
@@ -149,15 +150,19 @@ def change_file(tx: Tx, file_id: int, **changes: Any) -> EligibilityFile:
     return file
 
 
-def find_undo(tx: Tx, file_id: int, *, is_done: bool = False) -> int | None:
-    """The newest undo of the file that has neither failed nor been cancelled; with `is_done`, that
-    has ended.
-    """
+def find_undo(tx: Tx, file_id: int) -> int | None:
+    """The newest undo of the file that has neither failed nor been cancelled."""
     void = (FileState.FAILED, FileState.CANCELLED)
     undoes = (_columns.undoes_id == file_id) & _columns.state.not_in(void)
-    if is_done:
-        undoes &= _columns.state == FileState.DONE
     return tx.execute(sa.select(sa.func.max(_columns.id)).where(undoes)).scalar()
+
+
+def done_undos(tx: Tx, file_id: int) -> list[tuple[int, bool]]:
+    """The ended undos of the file, the newest first: the id, and whether it has taken anything back."""
+    undoes = (_columns.undoes_id == file_id) & (_columns.state == FileState.DONE)
+    found = tx.execute(sa.select(_columns.id, _columns.counts).where(undoes))
+    undos = [(id_, not (counts and TOOK_NOTHING_BACK.issuperset(counts))) for id_, counts in found]
+    return sorted(undos, reverse=True)
 
 
 def with_undos(tx: Tx, file_ids: Collection[int]) -> set[int]:
