@@ -107,9 +107,11 @@ def run(options: argparse.Namespace, progress: Progress) -> Iterator[Row]:
                 progress.advance(task)
 
 
-def write_members(path: Path, rows: int, format_: Format = Format.CSV, version: int = 0) -> None:
+def write_members(
+    path: Path, rows: int, format_: Format = Format.CSV, version: int = 0, *, seed: int = 1
+) -> None:
     """Version 1: each member with another name and city than in version 0; 2: as 1, but for the
-    city of one in fifty.
+    city of one in fifty. Another seed gives other members.
     """
 
     def change(n: int, member: dict[str, str]) -> dict[str, str]:
@@ -120,7 +122,7 @@ def write_members(path: Path, rows: int, format_: Format = Format.CSV, version: 
             else member
         )
 
-    members = itertools.starmap(change, enumerate(sample_members(rows, seed=1)))
+    members = itertools.starmap(change, enumerate(sample_members(rows, seed=seed)))
     with path.open("wb") as stream:
         for _ in write_sample(members, format_, stream):
             pass

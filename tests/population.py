@@ -2,12 +2,15 @@
 itself: for tests of query plans and for benchmarks.
 """
 
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from datetime import datetime
+from typing import Any
 
 import psycopg
 import pysqlite3
 from sqlalchemy import Table
+from sqlalchemy.schema import CreateIndex, DropIndex
 
 from frontdesk.clock import system_clock
 from frontdesk.db import Database, Tx
@@ -18,20 +21,51 @@ from tests.factories import Customer
 
 # Rows in one transaction: fewer than a statement's time allows, also while other tests run.
 STEP = 5_000
+# What makes a stranger's connection fast. A table of a million rows is sorted in memory for an index.
+_FAST = {
+    "sqlite": ("PRAGMA synchronous = OFF", "PRAGMA cache_size = -1000000"),
+    "postgresql": ("SET synchronous_commit = off", "SET maintenance_work_mem = '1GB'"),
+}
 
 
-def copy_members(db: Database, template: int, *, numbers: range, invited: bool = False) -> None:
+@contextmanager
+def without_indexes(db: Database, *tables: Table) -> Iterator[None]:
+    """Drop the indexes of these tables, but for unique keys, and make them anew after the block: so
+    ten million rows take a minute and not an hour.
+    """
+    indexes = sorted(
+        (index for table in tables for index in table.indexes), key=lambda index: str(index.name)
+    )
+    dialect = db.engine.dialect
+    with _stranger(db) as connection:
+        for index in indexes:
+            connection.execute(str(DropIndex(index).compile(dialect=dialect)))
+    yield
+    with _stranger(db) as connection:
+        for index in indexes:
+            connection.execute(str(CreateIndex(index).compile(dialect=dialect)))
+
+
+def copy_members(
+    db: Database,
+    template: int,
+    *,
+    numbers: range,
+    invited: bool = False,
+    birth_dates: int | None = None,
+) -> None:
     """Copies of a member with its first history row: `AB 00000007`, `M-00000007`,
     `robin.7@example.com` for the number 7.
 
-    `invited`: each copy has a batched invitation, due now. The statistics of the tables stay as
-    they are.
+    `invited`: each copy has a batched invitation, due now. `birth_dates`: the copies have so many
+    in turn, from 1940 on. The statistics of the tables stay as they are.
     """
     for start in range(numbers.start, numbers.stop, STEP):
         with db.write() as tx:
             if not db.is_sqlite:  # the copies refer to what their template refers to
                 tx.exec_driver_sql("SET LOCAL session_replication_role = replica")
-            _copy(tx, template, range(start, min(start + STEP, numbers.stop)), invited=invited)
+            some = range(start, min(start + STEP, numbers.stop))
+            _copy(tx, template, some, invited=invited, birth_dates=birth_dates)
 
 
 def fill_queues(db: Database, visits: int, *, days: int, until: datetime) -> None:
@@ -82,19 +116,6 @@ def fill_queues(db: Database, visits: int, *, days: int, until: datetime) -> Non
             tx.exec_driver_sql(f"INSERT INTO {table} ({', '.join(row)}) {series} {values}")
 
 
-def spread_birth_dates(db: Database) -> None:
-    """Another birth date for each of 25,000 members in turn, from 1940 on."""
-    day = "DATE '1940-01-01' + CAST(id % 25000 AS integer)"
-    if db.is_sqlite:
-        day = "date('1940-01-01', '+' || (id % 25000) || ' days')"
-    with db.read() as tx:
-        last = _last_id(tx, members)
-    for start in range(1, last + 1, STEP):
-        some = f"id BETWEEN {start} AND {start + STEP - 1}"
-        with db.write() as tx:
-            _execute(tx, f"UPDATE members SET dob = {day} WHERE {some}")
-
-
 def copy_files(db: Database, template: int, *, count: int) -> None:
     """Copies of a file that has ended, as files without rows, one an hour back from the template."""
     hours = "t.created_at - n * interval '1 hour'"
@@ -111,9 +132,12 @@ def copy_files(db: Database, template: int, *, count: int) -> None:
             _insert(tx, eligibility_files, changed, numbers, f"t.id = {template}")
 
 
-def fill_trail(db: Database, customer: Customer, *, entries: int, until: datetime) -> None:
-    """Entries of the account, a second apart: of a hundred one is of user 1, who read a member, one
-    is of a file, and the others tell that a client changed a member.
+def fill_trail(
+    db: Database, customer: Customer, *, users: int, entries: int, until: datetime
+) -> None:
+    """Entries of the account, a second apart. Of a hundred one is of a user, who searches, checks an
+    answer, opens a record or the names of a file; one is of a file; the others tell that a client
+    changed a member. The users have the ids from 1 on and take turns.
     """
     seconds = f"{entries} - n"
     at = f"CAST('{stored_time(until)}' AS timestamptz) - ({seconds}) * interval '1 second'"
@@ -125,9 +149,12 @@ def fill_trail(db: Database, customer: Customer, *, entries: int, until: datetim
     row = {
         "at": at,
         "account_id": str(customer.account_id),
-        "actor": f"CASE n % 100 WHEN 0 THEN 'user:1' ELSE '{customer.client_id}' END",
-        "action": "CASE n % 100 WHEN 0 THEN 'member.read' WHEN 1 THEN 'file.received' "
-        "ELSE 'eligibility.updated' END",
+        "actor": f"CASE n % 100 WHEN 0 THEN 'user:' || (n / 100 % {users} + 1) "
+        f"ELSE '{customer.client_id}' END",
+        "action": f"CASE n % 100 WHEN 0 THEN CASE n / 100 / {users} % 8 WHEN 0 THEN 'member.opened' "
+        "WHEN 1 THEN 'file.names_opened' WHEN 2 THEN 'people.searched' ELSE 'member.checked' END "
+        "WHEN 1 THEN 'file.received' ELSE 'eligibility.updated' END",
+        "detail": """CASE n % 100 WHEN 0 THEN json('{"reason": "complaint"}') END""",
         "subject_id": "CASE n % 100 WHEN 1 THEN n % 1000 ELSE CAST(n AS bigint) * 7919 % 1000000 END + 1",
         "request_id": "'request-' || n",
     }
@@ -139,18 +166,32 @@ def fill_trail(db: Database, customer: Customer, *, entries: int, until: datetim
 
 
 def analyze(db: Database) -> None:
-    """Give the planner statistics of every table, however long it takes."""
+    """Give the planner statistics of every table, however long it takes; on PostgreSQL as autovacuum
+    does, which also notes the pages where an index alone answers.
+    """
+    with _stranger(db) as connection:
+        connection.execute("ANALYZE" if db.is_sqlite else "VACUUM (ANALYZE)")
+
+
+@contextmanager
+def _stranger(db: Database) -> Iterator[Any]:
+    """A connection of the driver on which each statement is a transaction. The service's own give up
+    a statement that says nothing for seconds.
+    """
+    connection: Any
     if db.is_sqlite:
-        with closing(pysqlite3.connect(str(db.engine.url.database))) as stranger:
-            stranger.execute("ANALYZE")
-        return
-    # The service's own connections give up a statement that says nothing for seconds.
-    url = db.engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("ANALYZE")
+        connection = pysqlite3.connect(str(db.engine.url.database), isolation_level=None)
+    else:
+        url = db.engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
+        connection = psycopg.connect(url, autocommit=True)
+    with closing(connection):
+        for statement in _FAST[db.engine.dialect.name]:
+            connection.execute(statement)
+        yield connection
 
 
-def _copy(tx: Tx, template: int, numbers: range, *, invited: bool) -> None:
+def _copy(tx: Tx, template: int, numbers: range, *, invited: bool, birth_dates: int | None) -> None:
+    is_sqlite = tx.dialect.name == "sqlite"
     last_member = _last_id(tx, members)
     last_history = _last_id(tx, member_history)
     padded = f"substr(CAST({10**8} + n AS text), 2)"
@@ -163,9 +204,16 @@ def _copy(tx: Tx, template: int, numbers: range, *, invited: bool) -> None:
         "email": email,
         "email_folded": email,
         "person_digest": f"substr('{'0' * 32}' || {padded}, -32)"
-        if tx.dialect.name == "sqlite"
+        if is_sqlite
         else f"lpad({padded}, 32, '0')",
     }
+    if birth_dates is not None:
+        days = f"n % {birth_dates}"
+        member["dob"] = (
+            f"date('1940-01-01', '+' || ({days}) || ' days')"
+            if is_sqlite
+            else f"DATE '1940-01-01' + CAST({days} AS integer)"
+        )
     history = {"id": f"{last_history + 1 - numbers.start} + n", "member_id": f"{offset} + n"}
     _insert(tx, members, member, numbers, f"t.id = {template}")
     first = f"t.id = (SELECT min(id) FROM member_history WHERE member_id = {template})"
@@ -199,9 +247,10 @@ def _insert(tx: Tx, table: Table, changed: dict[str, str], numbers: range, templ
     series = _series(tx, numbers)
     names = [column.name for column in table.columns]
     values = ", ".join(changed.get(name, f"t.{name}") for name in names)
-    tx.exec_driver_sql(
+    _execute(
+        tx,
         f"INSERT INTO {table.name} ({', '.join(names)}) {series} SELECT {values} FROM s, "
-        f"{table.name} t WHERE {template}"
+        f"{table.name} t WHERE {template}",
     )
     if tx.dialect.name != "sqlite":
         tx.exec_driver_sql(

@@ -32,6 +32,8 @@ from frontdesk.reach import Reach
 from frontdesk.time_slices import SliceScheduler
 from frontdesk.usage import request_costs
 from frontdesk.usage.counter import SAVE_SECONDS
+from frontdesk.users.live_sessions import LiveSessions
+from frontdesk.users.model import Session
 
 # Writers wait for each other and for locks, so readers have threads of their own.
 READING_THREADS = WRITING_THREADS = 4
@@ -82,6 +84,7 @@ class App:
         self._probes: SharedReads[Any] = SharedReads(Deadlines(READY_SECONDS))
         self._callers: SharedReads[Caller | None] = SharedReads(Deadlines(LOOK_UP_SECONDS))
         self.tokens = TokenCheck(self._find_caller, clock)
+        self.live_sessions = LiveSessions(self.ask, clock)
         detail = (
             "Another whole report is on its way to this client. Read one at a time, or by the page."
         )
@@ -179,6 +182,13 @@ class App:
         if snapshot is not None:
             return snapshot
         return await self.read_in_thread(lambda: self.queues.read(self.db, account_id, plan_ids))
+
+    async def live_session(self, secret: str) -> Session | None:
+        """What `live_sessions.find` answers, without a wait while the session in memory is recent."""
+        session = self.live_sessions.in_memory(secret)
+        if session is not None:
+            return session
+        return await self.in_time(self.live_sessions.find(secret))
 
     async def queue_board(self, reach: Reach) -> QueueBoard:
         """What `boards.read` answers, without a thread while the board in memory is recent."""

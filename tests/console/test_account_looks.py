@@ -2,12 +2,9 @@
 
 import re
 
-import pytest
-
 from frontdesk import audit
 from frontdesk.audit import Requester
 from frontdesk.db import Database
-from frontdesk.disclosures import weekly
 from frontdesk.reach import EVERY
 from frontdesk.users import directory
 from frontdesk.users.model import Role
@@ -70,40 +67,6 @@ def test_the_list_has_each_users_openings_by_week_and_reason(
     links = re.findall(r"/trail[?]user=\d+", page)
     assert len(links) == 2, "none of the service's user, whose entries an account reads by person"
     assert all(browser.open(f"/console/accounts/{own}{each}").status == 200 for each in links)
-
-
-def test_a_user_with_too_many_entries_is_named(
-    sign_in: SignIn,
-    customer: Customer,
-    db: Database,
-    clock: SetClock,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(weekly, "MOST_ENTRIES", 4)
-    sign_in(Role.EDITOR)
-    open_records(db, customer.account_id, "editor@example.com", clock, count=9, reason="audit")
-    browser = sign_in(Role.ADMIN).open(f"/console/accounts/{customer.account_id}/account/looks")
-    assert "did more than is counted here" in browser.page
-
-
-def test_the_first_entry_since_a_time_is_found(
-    db: Database, customer: Customer, clock: SetClock
-) -> None:
-    times = []
-    for _ in range(7):
-        clock.advance(60)
-        times.append(clock())
-        requester = Requester("cli:anna", "request", clock())
-        with db.write() as tx:
-            audit.record_action(tx, requester, "plan.changed", customer.account_id, 1)
-    with db.write() as tx:
-        for moment in times:
-            first = audit.first_id_since(tx, moment)
-            entries = audit.list_entries(tx, EVERY, limit=100)
-            later = {each["id"] for each in entries if each["at"] >= moment}
-            assert later == {each["id"] for each in entries if each["id"] >= first}
-        clock.advance(60)
-        assert audit.first_id_since(tx, clock()) > audit.last_entry_id(tx)
 
 
 def test_an_admins_rail_and_overview_lead_to_the_pages(sign_in: SignIn, customer: Customer) -> None:

@@ -125,6 +125,22 @@ def test_an_older_browser_is_known_by_its_origin(sign_in: SignIn) -> None:
     assert browser.status == 200
 
 
+def test_a_form_that_says_it_is_a_refresh_ends_with_its_session(
+    sign_in: SignIn, db: Database
+) -> None:
+    """A refresh is served for up to 5 s after its session has ended; nothing is done for a form."""
+    refresh = {"X-Frontdesk-Refresh": "timer"}
+    browser = sign_in(Role.VIEWER).open("/console/me", **refresh)
+    fields = browser.form("/console/me") | {"name": "Mallory"}
+    with db.write() as tx:
+        tx.exec_driver_sql("DELETE FROM sessions")
+    assert browser.open("/console/me", **refresh).path == "/console/me"
+    browser.post("/console/me", fields, **refresh)
+    assert "password" in browser.form("/console/sign-in")
+    with db.read() as tx:
+        assert tx.exec_driver_sql("SELECT name FROM users").scalar_one() == "Ana Ruiz"
+
+
 def test_a_form_without_the_sessions_token_is_refused(sign_in: SignIn) -> None:
     one = sign_in(Role.VIEWER).open("/console/me")
     other = sign_in(Role.EDITOR).open("/console/me")

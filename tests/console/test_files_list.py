@@ -5,14 +5,17 @@ from datetime import timedelta
 
 import pytest
 
+from frontdesk.app import App
 from frontdesk.db import Database
 from frontdesk.files.claims import claim_next
 from frontdesk.files.overview import MOST_SHOWN
+from frontdesk.files.tables import eligibility_files
 from frontdesk.users.model import Role
 from tests.conftest import SetClock
 from tests.console.browsing import section
 from tests.console.conftest import SignIn
 from tests.console.held import hold_file
+from tests.db.statements import statements
 from tests.factories import Customer, make_customer
 from tests.files.loading import Desk, csv_of, row
 
@@ -166,3 +169,24 @@ def test_nothing_new_is_told_in_one_word(
     assert browser.answer.content == b""
     desk.hand_in(csv_of([row(2)]))
     assert browser.open(list_path(customer), **timer).status == 200
+
+
+def test_the_page_reads_as_much_however_many_files_have_failed(
+    desk: Desk, sign_in: SignIn, customer: Customer, app: App
+) -> None:
+    """A program that sends a broken file every minute."""
+    desk.load(csv_of([row(1)]), file_name="good.csv")
+    broken = desk.load(UNREADABLE, file_name="broken.csv")
+    browser = sign_in(Role.VIEWER)
+    with statements(app.db, "FROM eligibility_files") as once:
+        browser.open(list_path(customer))
+    names = ", ".join(column.name for column in eligibility_files.columns if column.name != "id")
+    copy = f"INSERT INTO eligibility_files ({names}) SELECT {names} FROM eligibility_files "  # noqa: S608 - our own words
+    with app.db.write() as tx:
+        for _ in range(120):
+            tx.exec_driver_sql(f"{copy} WHERE id = {broken.id}")
+    with statements(app.db, "FROM eligibility_files") as often:
+        browser.open(list_path(customer))
+    assert "good.csv" in section(browser, "30 days")
+    assert "broken.csv" not in section(browser, "30 days")
+    assert len(often) == len(once) > 5

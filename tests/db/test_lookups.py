@@ -19,17 +19,12 @@ import pytest
 from frontdesk import plans
 from frontdesk.access import caller_of
 from frontdesk.access.callers import digest
-from frontdesk.audit import Requester
 from frontdesk.db import Database, lookups
 from frontdesk.db.lookups import Lookups, PostgresqlLookups, SharedReads, SqliteLookups
 from frontdesk.deadlines import Deadlines
 from frontdesk.errors import NotFound, Unavailable
 from frontdesk.plans.model import Plan
-from frontdesk.users.demo import create_demo_user
-from frontdesk.users.model import NewUser, Role, Visitor
-from frontdesk.users.sessions import look_up_session, open_session
-from frontdesk.users.store import find_session
-from tests.factories import NOW, Customer
+from tests.factories import Customer
 from tests.patience import in_event_loop
 
 POSTGRESQL = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
@@ -90,32 +85,6 @@ async def test_an_answer_is_what_a_transaction_reads(db: Database, customer: Cus
         with db.write() as tx:
             tx.exec_driver_sql("UPDATE plans SET name = 'Changed'")
         assert await lookups.ask(first_plan(customer)) == replace(answers[0], name="Changed")
-
-
-@in_event_loop
-async def test_a_session_is_looked_up_as_a_transaction_reads_it(
-    db: Database, customer: Customer
-) -> None:
-    of_account = NewUser("ana@example.org", customer.account_id, frozenset({Role.EDITOR}))
-    named = frozenset({customer.account_id})
-    support = NewUser("tom@example.org", None, frozenset({Role.SUPPORT}), named)
-    asked = [look_up_session("unknown")]
-    for new in (of_account, support):
-        user, _ = create_demo_user(db, new, name="Ana Ruiz", now=NOW)
-        visitor = Visitor("203.0.113.7", None, Requester("test", "request", NOW))
-        with db.write() as tx:
-            signed_in = open_session(tx, visitor, user, factor_at=NOW)
-        asked.append(look_up_session(signed_in.secret))
-    async with opened(db) as (lookups, _):
-        answers = [await lookups.ask(lookup) for lookup in asked * 2]
-    assert answers == [db.ask(lookup.read) for lookup in asked] * 2
-    hashes = [lookup.values["secret_hash"] for lookup in asked]
-    assert answers[:3] == [db.ask(partial(find_session, secret_hash=each)) for each in hashes]
-    assert [each and each.session.user.named_accounts for each in answers[:3]] == [
-        None,
-        None,
-        named,
-    ]
 
 
 def test_as_much_is_remembered_as_there_is_room_for() -> None:

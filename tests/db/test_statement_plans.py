@@ -10,18 +10,23 @@ from typing import Any
 import pytest
 from sqlalchemy import insert
 
+from frontdesk import audit
 from frontdesk.db import Database
 from frontdesk.eligibility import reading
+from frontdesk.files.model import FileKey
+from frontdesk.files.overview import read_view
 from frontdesk.invitations.model import Delivery
 from frontdesk.invitations.store.claims import find_lanes
 from frontdesk.invitations.store.limits import find_mailbox_times
 from frontdesk.queues.store.pools import select_pools
 from frontdesk.queues.tables import encounters
+from frontdesk.reach import EVERY
 from frontdesk.system.state import MOST_COUNTED
 from tests.db.day import Installation
 from tests.db.explained import Explained, Recorder
 from tests.factories import NOW, member_body
-from tests.population import analyze, copy_members, fill_queues
+from tests.files.loading import csv_of, row
+from tests.population import analyze, copy_files, copy_members, fill_queues, fill_trail
 from tests.queues.feed import JOINED, event, feed, make_clinic
 
 MEMBERS = 100_000
@@ -159,3 +164,39 @@ def test_a_line_is_read_without_the_bookings_to_come(
     [scan] = line.scans
     assert scan.rows <= 1
     assert "joined_at <" in scan.key.replace("joined_at<", "joined_at <")
+
+
+@pytest.mark.parametrize("new_database_url", ["sqlite", "postgresql"], indirect=True)
+def test_files_of_a_plan_in_a_state_are_found_by_both(
+    new_database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page of the plan's first file asks for the files before it, of which there are none."""
+    with ExitStack() as stack:
+        one = Installation(new_database_url, stack)
+        first = one.desk.load(csv_of([row(0)]))
+        copy_files(one.db, first.id, count=5 * MOST_ROWS)
+        analyze(one.db)
+        one.restart()
+        recorder = Recorder(one.db)
+        with recorder.recording(monkeypatch, one.db):
+            one.db.ask(lambda tx: read_view(tx, FileKey(first.id, EVERY)))
+    assert len(recorder.explained) >= 3
+    assert [faults_of(explained) for explained in recorder.explained if faults_of(explained)] == []
+
+
+@pytest.mark.parametrize("new_database_url", ["sqlite", "postgresql"], indirect=True)
+def test_looks_are_counted_among_many_other_entries(
+    new_database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries = 50 * MOST_ROWS
+    with ExitStack() as stack:
+        one = Installation(new_database_url, stack)
+        fill_trail(one.db, one.customer, users=20, entries=entries, until=NOW)
+        analyze(one.db)
+        one.restart()
+        recorder = Recorder(one.db)
+        account_id = one.customer.account_id
+        with recorder.recording(monkeypatch, one.db), one.db.read() as tx:
+            looks = audit.count_looks(tx, account_id, [NOW - timedelta(weeks=1)])
+    assert sum(each.times for each in looks) == entries // 100
+    assert [faults_of(explained) for explained in recorder.explained if faults_of(explained)] == []

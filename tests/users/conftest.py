@@ -1,16 +1,20 @@
 """Users of the console as browsers meet them: a desk that invites, signs in and moves the clock."""
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 import pytest
 from pyotp import TOTP
 
 from frontdesk.audit import Requester, list_entries
-from frontdesk.db import Database
+from frontdesk.db import Database, Tx
 from frontdesk.reach import EVERY
 from frontdesk.users import directory, factors, links, sessions, sign_in
 from frontdesk.users.factors import FactorKey
+from frontdesk.users.live_sessions import LiveSessions
 from frontdesk.users.model import AttemptBegun, NewUser, Role, Session, SignedIn, User, Visitor
 from tests.conftest import SetClock
 from tests.factories import Customer
@@ -119,8 +123,14 @@ class Desk:
     def session(self, secret: str, *, is_use: bool = True) -> Session | None:
         if is_use:
             return sessions.session_of(self.db, secret, now=self.clock())
-        found = self.db.ask(sessions.look_up_session(secret).read)
-        return sessions.live_session(found, now=self.clock())
+        return asyncio.run(self.live_sessions().find(secret))
+
+    def live_sessions(self) -> LiveSessions:
+        """Those of a process that has just begun."""
+        return LiveSessions(self._ask, self.clock)
+
+    async def _ask(self, question: Callable[[Tx], Any]) -> Any:
+        return self.db.ask(question)
 
     def live(self, secret: str) -> Session:
         found = self.session(secret, is_use=False)

@@ -73,7 +73,6 @@ def _look_after_another(desk: Desk, number: int) -> None:
         assert access.list_live_clients(tx, own)
         assert access.list_revoked_clients(tx, account_id, limit=20)
         assert directory.list_home(tx, None) == []
-        assert directory.list_here_since(tx, account_id, now - timedelta(days=7))
         assert links.list_invitations_of_home(tx, account_id, now=now, before_id=2**62, limit=50)
         for reach in (own, EVERY):
             assert len(directory.list_users(tx, reach)) >= 2

@@ -11,8 +11,10 @@ from sqlalchemy import (
     RowMapping,
     Select,
     TextClause,
+    case,
     func,
     literal,
+    null,
     select,
     tuple_,
     union_all,
@@ -21,6 +23,7 @@ from sqlalchemy import (
 from frontdesk import usage
 from frontdesk.audit.tables import (
     BY_USERS,
+    LOOKS,
     NOT_ABOUT_MEMBERS,
     OF_A_MEMBER,
     OF_ANOTHER,
@@ -32,7 +35,7 @@ from frontdesk.reach import Reach
 from frontdesk.text import stored_time
 
 _columns = audit_entries.c
-_READ_TOGETHER = 1000  # entries by their ids, in one statement
+MEMBER_OPENED = "member.opened"
 ENTRY_BYTES = 250  # of an entry without a detail, with its part of the indexes
 
 
@@ -95,6 +98,18 @@ class AuditSubjects(NamedTuple):
 
     ids: Collection[int]
     actions: Collection[str]
+
+
+class LooksOfWeek(NamedTuple):
+    """How many times a user did this in a week, which is an index of the weeks asked for. `reason`: of
+    opened records.
+    """
+
+    actor: str
+    action: str
+    week: int
+    reason: str | None
+    times: int
 
 
 def record(tx: SetTransaction, entries: Sequence[AuditEntry], *, now: datetime) -> None:
@@ -241,55 +256,27 @@ def list_by_user(tx: Tx, actor: str, *, before_id: int, limit: int) -> list[dict
     return _page(tx, _columns.actor, actor, BY_USERS, before_id, limit)
 
 
-def first_id_since(tx: Tx, since: datetime) -> int:
-    """An id such that no entry before it is of this time or later: ids follow the time, which no index
-    has, so it is found by halving the ids.
+def count_looks(tx: Tx, account_id: int, weeks: Sequence[datetime]) -> list[LooksOfWeek]:
+    """What users of the console did to learn of people of the account, since the first of these weeks,
+    whose beginnings ascend.
     """
-    low = 0
-    high = last_entry_id(tx) + 1
-    while low < high:
-        middle = (low + high) // 2
-        query = select(_columns.id, _columns.at).where(_columns.id >= middle)
-        row = tx.execute(query.order_by(_columns.id).limit(1)).first()
-        if row is None or row.at >= since:
-            high = middle
-        else:
-            low = row.id + 1
-    return low
-
-
-def list_of_users(
-    tx: Tx,
-    account_id: int,
-    actors: Collection[str],
-    actions: Collection[str],
-    *,
-    first_id: int,
-    limit: int,
-) -> list[dict[str, Any]]:
-    """The entries about the account with these actions, from an id on, of each of these users of the
-    console (`user:12`): `actor`, `action`, `at` and `detail`; the newest `limit` of each user.
-    """
-    names = ", ".join(f"'{action}'" for action in sorted(actions))
-    if tx.dialect.name == "sqlite":
-        sql = f"""SELECT e.id FROM json_each(?) AS w JOIN audit_entries e ON e.id IN (
-            SELECT a.id FROM audit_entries a WHERE a.actor = w.value AND a.id >= ?
-            AND {BY_USERS.text.replace("actor", "a.actor")} AND a.account_id = ?
-            AND a.action IN ({names}) ORDER BY a.id DESC LIMIT ?)"""  # noqa: S608 - our own words
-    else:  # a range in the order of the index, as in `_ids_about`
-        sql = f"""SELECT e.id FROM json_array_elements_text(%s::json) AS w CROSS JOIN LATERAL (
-            SELECT a.id FROM audit_entries a
-            WHERE (a.actor, a.id) >= (w.value, %s) AND a.actor <= w.value
-            AND {BY_USERS.text.replace("actor", "a.actor")} AND a.account_id = %s
-            AND a.action IN ({names}) ORDER BY a.actor DESC, a.id DESC LIMIT %s
-            ) AS e"""  # noqa: S608
-    parameters = (as_json(sorted(actors)), first_id, account_id, limit)
-    ids = list(tx.exec_driver_sql(sql, parameters).scalars())
-    found: list[dict[str, Any]] = []
-    for start in range(0, len(ids), _READ_TOGETHER):
-        part = ids[start : start + _READ_TOGETHER]
-        query = select(*_columns["actor", "action", "at", "detail"]).where(_columns.id.in_(part))
-        found += [_row(each) for each in tx.execute(query).mappings()]
+    began = [(_columns.at >= begins_at, number) for number, begins_at in enumerate(weeks)]
+    week = case(*reversed(began)).label("week")
+    since = (_columns.account_id == account_id, _columns.at >= weeks[0], LOOKS)
+    is_opened = _columns.action == MEMBER_OPENED
+    reason = _columns.detail["reason"].as_string().label("reason")
+    # Only the reasons are read from the entries, all else from the index.
+    parts = (
+        select(_columns.actor, _columns.action, week, reason).where(*since, is_opened),
+        select(_columns.actor, _columns.action, week, null().label("reason")).where(
+            *since, ~is_opened
+        ),
+    )
+    found: list[LooksOfWeek] = []
+    for part in parts:
+        looks = part.subquery()
+        query = select(looks, func.count().label("times")).group_by(*looks.c)
+        found += [LooksOfWeek(*row) for row in tx.execute(query)]
     return found
 
 

@@ -6,6 +6,7 @@ without TLS it is `frontdesk-sandbox`, because browsers differ in what they take
 
 import hmac
 import secrets
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from frontdesk.codes import Kind
@@ -30,8 +31,13 @@ class ForeignForm(FrontdeskError, kind=Kind.FORBIDDEN):
 
 def needs_tls(config: Config) -> bool:
     """Whether the cookies are sent over TLS only: not in a sandbox on this machine."""
-    host = urlsplit(config.console_origin).hostname or ""
-    return config.environment is not Environment.SANDBOX or not is_this_machine(host)
+    return _needs_tls(config.environment, config.console_url or config.base_url)
+
+
+@lru_cache(maxsize=16)  # each request asks, and addresses take long to read
+def _needs_tls(environment: Environment, url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    return environment is not Environment.SANDBOX or not is_this_machine(host)
 
 
 def cookie_name(config: Config, name: str) -> str:

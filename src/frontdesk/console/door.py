@@ -19,7 +19,7 @@ from frontdesk.console.sign_in_pages import ask_to_confirm, ask_to_sign_in, own_
 from frontdesk.console.visit import TOKEN_FIELD, Form, Visit, read_form, sends_file
 from frontdesk.errors import FrontdeskError, NotFound
 from frontdesk.users.model import NotFresh, Right, Session
-from frontdesk.users.sessions import live_session, look_up_session, session_of
+from frontdesk.users.sessions import session_of
 from frontdesk.web.endpoint import Endpoint
 from frontdesk.web.multipart import FormWithFile
 from frontdesk.web.request import Request
@@ -163,11 +163,10 @@ async def _find_session(visit: Visit) -> None:
     secret = cookies.read_cookie(app.config, visit.request, cookies.SESSION)
     if secret is None:
         return
-    if visit.request.header(REFRESH_HEADER) is None:
-        visit.session = await app.read_in_thread(lambda: session_of(app.db, secret, now=visit.now))
+    if visit.request.method == "GET" and visit.request.header(REFRESH_HEADER) is not None:
+        visit.session = await app.live_session(secret)
     else:
-        found = await app.in_time(app.lookups.ask(look_up_session(secret)))
-        visit.session = live_session(found, now=visit.now)
+        visit.session = await app.read_in_thread(lambda: session_of(app.db, secret, now=visit.now))
     visit.secret = secret
 
 

@@ -19,9 +19,9 @@ async def show_looks(visit: Visit) -> Response:
     """List by user and week how many records were opened, by reason."""
     named = visit.user.time_zone
     zone = (None if named is None else find_time_zone(named)) or UTC
-    looks = await visit.app.ask(
+    found = await visit.app.ask(
         lambda tx: list_weekly_looks(tx, visit.account, now=visit.now, zone=zone)
     )
     return frame.show(
-        visit, "Who opened records", "account/looks.html", looks=looks, reasons=REASONS, weeks=WEEKS
+        visit, "Who opened records", "account/looks.html", looks=found, reasons=REASONS, weeks=WEEKS
     )

@@ -312,6 +312,8 @@ async def sign_out(visit: Visit) -> Response:
         await visit.app.write(
             lambda tx: sessions.end_session(tx, session.user.id, session.id, requester)
         )
+    if visit.secret is not None:
+        visit.app.live_sessions.forget(visit.secret)
     cookie = cookies.drop_cookie(visit.app.config, cookies.SESSION)
     return frame.go_to(pages.SIGN_IN, cookie, _CLEAR)
 

@@ -32,7 +32,6 @@ Parameters = tuple[Any, ...]
 
 POSTGRESQL_LOOKUPS = 4  # at a time; further ones wait for a connection
 REMEMBERED = 64
-ANSWERS_REMEMBERED = 256  # each viewer of the console has a session of its own
 
 # SQLite reads the file inside the event loop. On a disk that stalls, threads do it for a while, and
 # only they are held up.
@@ -82,7 +81,7 @@ class PostgresqlLookups:
 
     def __init__(self, db: Database) -> None:
         self._db = PipelineDatabase(db.url, db.outage)
-        self._answers = Remembered(ANSWERS_REMEMBERED)
+        self._answers = Remembered()
         self._free = asyncio.Semaphore(POSTGRESQL_LOOKUPS)
 
     async def ask(self, lookup: Lookup[Answer]) -> Answer:
@@ -109,7 +108,7 @@ class SqliteLookups:
         self._db = db
         self._executor = executor
         self._connection: Any = None
-        self._answers = Remembered(ANSWERS_REMEMBERED)
+        self._answers = Remembered()
         self._opening = threading.Lock()
         self._threads_until = 0.0
 

@@ -7,18 +7,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from frontdesk import audit
+from frontdesk.audit.actors import user_id_of
 from frontdesk.db import Tx
 from frontdesk.disclosures.model import OpeningReason
-from frontdesk.users.directory import list_here_since
-from frontdesk.users.model import SESSION_TIME, User
+from frontdesk.users.directory import find_users
+from frontdesk.users.model import User
 
 WEEKS = 5
-MOST_ENTRIES = 5000  # of a user: the newest
 MOST_ROWS = 500
-_OPENED = "member.opened"
-_NAMES = "file.names_opened"
-_SEARCHED = "people.searched"
-_CHECKED = "member.checked"
 
 
 @dataclass(slots=True)
@@ -34,60 +30,39 @@ class WeekOfUser:
     searches: int = 0
     checks: int = 0
 
+    def add(self, looks: audit.LooksOfWeek) -> None:
+        """Count the looks of one kind."""
+        if looks.reason is not None:
+            self.opened[OpeningReason(looks.reason)] += looks.times
+        elif looks.action == "file.names_opened":
+            self.names_of_files += looks.times
+        elif looks.action == "people.searched":
+            self.searches += looks.times
+        elif looks.action == "member.checked":
+            self.checks += looks.times
 
-@dataclass(frozen=True, slots=True)
-class WeeklyLooks:
-    """The newest week first; in a week those who opened most first. `cut_short`: users with more
-    entries than are counted.
+
+def list_weekly_looks(
+    tx: Tx, account_id: int, *, now: datetime, zone: tzinfo = UTC
+) -> list[WeekOfUser]:
+    """What users did with people of the account in this week and the four before it, 500 rows at most:
+    the newest week first, in a week those who opened most first. Weeks begin on Monday in the time
+    zone.
     """
-
-    weeks: list[WeekOfUser]
-    cut_short: list[User]
-
-
-def list_weekly_looks(tx: Tx, account_id: int, *, now: datetime, zone: tzinfo = UTC) -> WeeklyLooks:
-    """What users did with people of the account in this week and the four before it. Weeks begin on
-    Monday in the time zone.
-    """
-    first = _monday(now.astimezone(zone).date()) - timedelta(weeks=WEEKS - 1)
-    since = datetime.combine(first, time(), zone).astimezone(UTC)
-    users = {each.actor: each for each in list_here_since(tx, account_id, since - SESSION_TIME)}
-    entries = audit.list_of_users(
-        tx,
-        account_id,
-        users,
-        (_OPENED, _NAMES, _SEARCHED, _CHECKED),
-        first_id=audit.first_id_since(tx, since),
-        limit=MOST_ENTRIES,
-    )
-    weeks: dict[tuple[str, date], WeekOfUser] = {}
-    counts: Counter[str] = Counter()
-    for entry in entries:
-        actor = str(entry["actor"])
-        counts[actor] += 1
-        if entry["at"] < since:
-            continue
-        monday = _monday(entry["at"].astimezone(zone).date())
-        week = weeks.setdefault((actor, monday), WeekOfUser(users[actor], monday))
-        _count(week, str(entry["action"]), entry["detail"] or {})
-    found = sorted(weeks.values(), key=_rank)[:MOST_ROWS]
-    return WeeklyLooks(found, [users[each] for each in counts if counts[each] >= MOST_ENTRIES])
-
-
-def _count(week: WeekOfUser, action: str, detail: dict[str, object]) -> None:
-    if action == _OPENED:
-        week.opened[OpeningReason(str(detail["reason"]))] += 1
-    elif action == _NAMES:
-        week.names_of_files += 1
-    elif action == _SEARCHED:
-        week.searches += 1
-    else:
-        week.checks += 1
+    today = now.astimezone(zone).date()
+    this = today - timedelta(days=today.weekday())
+    mondays = [this - timedelta(weeks=number) for number in reversed(range(WEEKS))]
+    begins = [datetime.combine(monday, time(), zone).astimezone(UTC) for monday in mondays]
+    found = audit.count_looks(tx, account_id, begins)
+    users = find_users(tx, {id_ for each in found if (id_ := user_id_of(each.actor)) is not None})
+    by_actor = {user.actor: user for user in users.values()}
+    weeks: dict[tuple[str, int], WeekOfUser] = {}
+    for each in found:
+        if each.actor in by_actor:
+            new = WeekOfUser(by_actor[each.actor], mondays[each.week])
+            weeks.setdefault((each.actor, each.week), new).add(each)
+    return sorted(weeks.values(), key=_rank)[:MOST_ROWS]
 
 
 def _rank(week: WeekOfUser) -> tuple[int, int, int]:
     return -week.monday.toordinal(), -week.opened.total(), week.user.id
-
-
-def _monday(day: date) -> date:
-    return day - timedelta(days=day.weekday())

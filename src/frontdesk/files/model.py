@@ -115,7 +115,7 @@ class FileKey(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class FileFilter:
     """Which files within reach to list: the newest first, `limit` of them, of those with an id
-    below `before_id`. None is any.
+    below `before_id` that came before the time `created_before`. None is any.
     """
 
     reach: Reach
@@ -124,6 +124,7 @@ class FileFilter:
     state: FileState | None = None
     sha256: str | None = None
     before_id: int | None = None
+    created_before: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ under way, and those that have ended.
 
 from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
+from operator import attrgetter
 from typing import NamedTuple
 
 from frontdesk.db import Tx
@@ -72,25 +73,22 @@ def read_ended(tx: Tx, account_id: int, *, before_id: int | None, now: datetime)
     """The account's files that have ended, without those that failed in the last 7 days."""
 
     def read(before: int | None, limit: int) -> list[EligibilityFile]:
-        # Filtered here: PostgreSQL would sort all files of the account for a rare state.
-        found: list[EligibilityFile] = []
-        while len(found) < limit:
-            together = store.list_files(
-                tx, FileFilter(Reach.of(account_id), 2 * limit, before_id=before)
-            )
-            found += [file for file in together if _has_ended(file, now)]
-            if len(together) < 2 * limit:
-                break
-            before = together[-1].id
-        return found[:limit]
+        # State by state: PostgreSQL would sort all files of the account for several.
+        filters = (
+            FileFilter(Reach.of(account_id), limit, state=FileState.DONE, before_id=before),
+            FileFilter(Reach.of(account_id), limit, state=FileState.CANCELLED, before_id=before),
+            FileFilter(
+                Reach.of(account_id),
+                limit,
+                state=FileState.FAILED,
+                before_id=before,
+                created_before=now - FAILED_FOR,
+            ),
+        )
+        found = [file for each in filters for file in store.list_files(tx, each)]
+        return sorted(found, key=attrgetter("id"), reverse=True)[:limit]
 
     return _page(read, before_id)
-
-
-def _has_ended(file: EligibilityFile, now: datetime) -> bool:
-    if file.state is FileState.FAILED:
-        return file.created_at < now - FAILED_FOR
-    return file.state in (FileState.DONE, FileState.CANCELLED)
 
 
 def read_page(

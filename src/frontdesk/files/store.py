@@ -25,6 +25,7 @@ from frontdesk.eligibility import external_ids_of
 from frontdesk.eligibility.model import Outcome
 from frontdesk.errors import Conflict
 from frontdesk.files.model import (
+    CHANGED,
     GAINED,
     KEPT,
     LOST,
@@ -94,15 +95,21 @@ def list_files(tx: Tx, file_filter: FileFilter) -> list[EligibilityFile]:
     given = {name: value for name, value in given.items() if value is not None}
     account_id = file_filter.reach.account_id
     query = sa.select(eligibility_files)
+    if file_filter.created_before is not None:
+        query = query.where(_columns.created_at < file_filter.created_before)
     if account_id is None:
         query = query.filter_by(**given)
         return _files(tx, _first(_newest_first(tx, query, {}, before), file_filter.limit))
     given |= {"account_id": account_id}
-    key = {name: given[name] for name in _index_for(given)}
+    key = {name: given.pop(name) for name in _index_for(given)}
+    if "plan_id" in key:
+        del given["account_id"]
     for name, value in given.items():
-        if name not in key:
-            query = query.where(_by_no_index(name) == value)
-    return _files(tx, _first(_newest_first(tx, query, key, before), file_filter.limit))
+        query = query.where(_by_no_index(name) == value)
+    files = _files(tx, _first(_newest_first(tx, query, key, before), file_filter.limit))
+    # The files of a plan are all of one account. As a condition that had PostgreSQL expect few of
+    # them, and sort all files of the plan: 0.15 s for 100,000.
+    return [file for file in files if file.account_id == account_id]
 
 
 def _index_for(given: Collection[str]) -> tuple[str, ...]:
@@ -475,6 +482,13 @@ def next_chunk(tx: Tx, file_id: int, from_chunk: int, *, word: str | None = None
     ]
     numbers = [tx.execute(query).scalar() for query in ahead]
     return min((number for number in numbers if number is not None), default=None)
+
+
+def changed_outcomes(tx: Tx, file_id: int, chunk: int) -> list[RowOutcome]:
+    """The outcomes of the chunk's rows that have changed a member, in order. Nothing is unpacked."""
+    mine = (_rows.file_id == file_id) & (_rows.chunk == chunk) & _rows.outcome.in_(CHANGED)
+    query = sa.select(file_rows).where(mine).order_by(_rows.file_id, _rows.chunk, _rows.position)
+    return [_outcome(row) for row in tx.execute(query)]
 
 
 def chunk_outcomes(

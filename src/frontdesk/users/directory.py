@@ -20,7 +20,6 @@ from frontdesk.users.trail import record, record_own
 
 PAGE = 50
 LAST = 2**62  # an id after those of all users
-MOST_HERE = 2000  # users of an account, and of the installation
 # Who looks after the users of a home: nobody gives up the own role of these.
 _MANAGERS = (Role.ADMIN, Role.OPERATOR)
 
@@ -57,13 +56,6 @@ def list_home(
     the installation.
     """
     return store.list_home(tx, account_id, with_ended=with_ended, before_id=before_id, limit=limit)
-
-
-def list_here_since(tx: Tx, account_id: int, since: datetime) -> list[User]:
-    """The users of the account and those of the installation, ended ones too, who signed in since
-    then: MOST_HERE of them at most.
-    """
-    return store.list_here_since(tx, account_id, since, limit=MOST_HERE)
 
 
 def get_of_home(tx: Tx, account_id: int | None, user_id: int) -> User:

@@ -12,7 +12,6 @@ from frontdesk.access.callers import digest, new_secret
 from frontdesk.audit import Requester
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import write_alone
-from frontdesk.db.lookups import Lookup
 from frontdesk.errors import NotFound, Unavailable
 from frontdesk.reach import Reach
 from frontdesk.users import factors, limits, passwords, store
@@ -72,13 +71,6 @@ def session_of(db: Database, secret: str, *, now: datetime) -> Session | None:
         )
         return replace(session, last_used_at=now)
     return session
-
-
-def look_up_session(secret: str) -> Lookup[StoredSession | None]:
-    """The session behind a cookie, for a refresh by a timer: that is no use of it. `live_session` says
-    whether it has ended.
-    """
-    return store.session_lookup(digest(secret))
 
 
 def live_session(found: StoredSession | None, *, now: datetime) -> Session | None:

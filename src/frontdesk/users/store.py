@@ -1,30 +1,15 @@
 """The SQL of users, their links, factors, sessions and browsers."""
 
-import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    RowMapping,
-    Text,
-    bindparam,
-    cast,
-    delete,
-    func,
-    insert,
-    or_,
-    select,
-    text,
-    update,
-)
+from sqlalchemy import RowMapping, delete, func, insert, select, text, update
 
 from frontdesk.access.model import AccountState
 from frontdesk.access.tables import accounts, api_clients, client_secrets
 from frontdesk.db import Tx
-from frontdesk.db.lookups import Lookup
-from frontdesk.db.schema import Json
 from frontdesk.db.sets import SameKey, count_by_key
 from frontdesk.reach import Reach
 from frontdesk.text import stored_time
@@ -89,19 +74,6 @@ _SESSIONS_WITH_USERS = sessions.join(users, SameKey(_u.id, _s.user_id)).join(
 _STORED_SESSION = select(
     *_OF_SESSION, *_OF_USER, accounts.c.state.label("account_state")
 ).select_from(_SESSIONS_WITH_USERS)
-# As a look-up reads it: JSON as text, because a row of a look-up is JSON itself on PostgreSQL.
-_JSON_OF_USER = [f"user_{column.name}" for column in users.c if column.type is Json]
-_SESSION_LOOKUP = (
-    select(
-        *(
-            cast(column, Text).label(column.name) if column.name in _JSON_OF_USER else column
-            for column in _STORED_SESSION.selected_columns
-        )
-    )
-    .select_from(_SESSIONS_WITH_USERS)
-    .where(_s.secret_hash == bindparam("secret_hash"))
-)
-_LOOKED_UP = [column.name for column in _SESSION_LOOKUP.selected_columns]
 
 
 def _user(row: Row) -> User:
@@ -214,15 +186,6 @@ def list_home(
     if not with_ended:
         query = query.where(_IS_ACTIVE)
     query = query.order_by(_u.id.desc()).limit(limit)
-    return [_credentials(row).user for row in tx.execute(query).mappings()]
-
-
-def list_here_since(tx: Tx, account_id: int, since: datetime, *, limit: int) -> list[User]:
-    """The users of the account and of the installation, ended ones too, who signed in since then; by
-    id.
-    """
-    is_home = or_(_u.account_id == account_id, _u.account_id.is_(None))
-    query = _CREDENTIALS.where(is_home, _u.last_signed_in_at >= since).order_by(_u.id).limit(limit)
     return [_credentials(row).user for row in tx.execute(query).mappings()]
 
 
@@ -435,19 +398,11 @@ def find_session(tx: Tx, secret_hash: bytes) -> StoredSession | None:
     return None if row is None else _stored_session(row)
 
 
-def session_lookup(secret_hash: bytes) -> Lookup[StoredSession | None]:
-    """What `find_session` answers, for the event loop."""
-    return Lookup(_SESSION_LOOKUP, {"secret_hash": secret_hash}, _looked_up_session)
-
-
-def _looked_up_session(rows: Sequence[Sequence[Any]]) -> StoredSession | None:
-    if not rows:
-        return None
-    row = dict(zip(_LOOKED_UP, rows[0], strict=True))
-    for name in _JSON_OF_USER:
-        row[name] = None if row[name] is None else json.loads(row[name])
-    row["user_state"] = UserState(row["user_state"])
-    return _stored_session(row)
+def find_sessions(tx: Tx, secret_hashes: Collection[bytes]) -> dict[bytes, StoredSession]:
+    """What `find_session` answers, by the hash; those that are not stored are missing."""
+    query = _STORED_SESSION.where(_s.secret_hash.in_(sorted(secret_hashes)))
+    rows = tx.execute(query).mappings()
+    return {row["session_secret_hash"]: _stored_session(row) for row in rows}
 
 
 def list_sessions(tx: Tx, user_id: int) -> list[Session]:
