@@ -39,7 +39,7 @@ from tests.invitations.mails import mailed
 from tests.queues.feed import JOINED, event, feed
 
 PACKAGE = Path(__file__).parents[2] / "src/frontdesk"
-STORES = {str(path) for pattern in ("store.py", "store/*.py") for path in PACKAGE.rglob(pattern)}
+STORES = {str(path) for pattern in ("*store.py", "store/*.py") for path in PACKAGE.rglob(pattern)}
 
 FUNCTIONS = {
     (path, node.name)

@@ -18,7 +18,7 @@ from frontdesk.codes import Remedy
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import write_alone
 from frontdesk.errors import Fault, Invalid, NotFound, RateLimited
-from frontdesk.files import model, store
+from frontdesk.files import model, row_store, store
 from frontdesk.files.approvers import find_obstacle
 from frontdesk.files.content import MOST_BYTES, ContentUpload
 from frontdesk.formats.model import FileMode
@@ -325,7 +325,7 @@ def refuse_undo(tx: Tx, file: model.EligibilityFile) -> None:
         raise model.WrongState(
             f"The file is {file.state}. Let it end, or cancel it, before it is undone."
         )
-    if file.counts and store.next_chunk(tx, file.id, 0) is None:
+    if file.counts and row_store.next_chunk(tx, file.id, 0) is None:
         raise model.WrongState(
             "The file is too old to be undone: retention has deleted its report."
         )
