@@ -15,7 +15,6 @@ import argparse
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
@@ -27,8 +26,7 @@ from bench.wait_scenarios import SCENARIOS
 from bench.wait_world import AHEAD, HIGH, LOW, OURS, Day
 from frontdesk.backtest.judge import RIVALS
 from frontdesk.queues.estimate.model import READY_SECONDS
-from frontdesk.queues.estimate.record import BANDS, PlanRecord, band_of
-from frontdesk.queues.estimate.waits import WIDTHS
+from frontdesk.queues.estimate.record import BANDS, PlanRecord, band_of, band_text
 
 PROCESSES = 2
 FEW_NEWCOMERS = 100  # the coverage of fewer tells little
@@ -66,10 +64,9 @@ def run(options: argparse.Namespace, progress: Progress) -> Iterator[Row]:
         _add_constants(of_scenario)
         yield _row(scenario.name, of_scenario)
     yield _row("all days", newcomers)
-    for start, end in pairwise([*(start for start, _, _ in WIDTHS), float("inf")]):
-        if within := [newcomer for newcomer in newcomers if start <= newcomer.said[AHEAD] < end]:
-            ending = "" if end == start + 1 else " and more" if end > 1e9 else f" to {end - 1:g}"
-            yield _row(f"all, {start:g}{ending} ahead", within)
+    for band, within in enumerate(_by_band(newcomers)):
+        if within:
+            yield _row(f"all, {band_text(band)} ahead", within)
 
 
 def _days(work: tuple[int, range]) -> list[Newcomer]:
@@ -133,9 +130,9 @@ def _row(name: str, newcomers: list[Newcomer]) -> Row:
     }
 
 
-def _by_band(given: list[Newcomer]) -> list[list[Newcomer]]:
+def _by_band(newcomers: list[Newcomer]) -> list[list[Newcomer]]:
     bands: list[list[Newcomer]] = [[] for _ in BANDS]
-    for newcomer in given:
+    for newcomer in newcomers:
         bands[band_of(int(newcomer.said[AHEAD]))].append(newcomer)
     return bands
 

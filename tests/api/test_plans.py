@@ -13,6 +13,7 @@ from frontdesk.plans.changes import change_plan, create_plan
 from frontdesk.plans.model import NewPlan
 from frontdesk.queues.events import parse_event
 from frontdesk.queues.ingest import ingest, set_waiting
+from frontdesk.queues.model import PATIENT_CLASS_RULE
 from frontdesk.reach import EVERY
 from frontdesk.text import wire_time
 from tests.api.conftest import BASE_URL, codes
@@ -108,7 +109,9 @@ def test_the_wait_of_a_class_is_told_to_those_that_ask_for_it(
     assert (unknown, of_unknown["for_class"]) == (anyone, None)
     one = api.get(f"/v2/plans/{plan}?class=urgent&queue_interval=false").json()["data"][0]
     assert (one["queue_info"]["estimated_wait_time"], one["queue_interval"]) == (urgent, interval)
-    assert codes(api.get("/v2/plans?class=Urgent!")) == {"class": "not_allowed"}
+    refused = api.get("/v2/plans?class=Urgent!")
+    assert codes(refused) == {"class": "not_allowed"}
+    assert refused.json()["errors"][0]["message"] == PATIENT_CLASS_RULE
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,15 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from frontdesk.backtest.figures import JudgedWait, JudgedWaits, by_class, by_hour, figures_of
-from frontdesk.queues.estimate.record import WaitEstimate
+from frontdesk.backtest.figures import (
+    JudgedWait,
+    JudgedWaits,
+    by_class,
+    by_hour,
+    by_position,
+    figures_of,
+)
+from frontdesk.queues.estimate.record import BANDS, WaitEstimate
 from frontdesk.queues.model import WaitOutcome, accuracy_of
 
 
@@ -36,15 +43,14 @@ def columns_of(waits: list[JudgedWait]) -> JudgedWaits:
 def test_they_are_those_that_the_service_measures_by_itself(count: int) -> None:
     waits = some_waits(count)
     outcomes = [
-        WaitOutcome(0, datetime.fromtimestamp(one.joined_at, UTC), one.estimate.seconds,
-                    one.wait_seconds, one.estimate.low_seconds, one.estimate.high_seconds)
+        WaitOutcome(0, datetime.fromtimestamp(one.joined_at, UTC), one.estimate, one.wait_seconds)
         for one in waits
-    ]  # fmt: skip
+    ]
     figures = figures_of(columns_of(waits))
     assert figures.accuracy._asdict() == pytest.approx(accuracy_of(outcomes)._asdict())
     for name, found in figures.rivals.items():
         told = [
-            outcome._replace(estimate_seconds=round(one.rivals[name]), low_seconds=None)
+            outcome._replace(estimate=WaitEstimate(round(one.rivals[name]), None, None))
             for outcome, one in zip(outcomes, waits, strict=True)
         ]
         assert found._asdict() == pytest.approx(accuracy_of(told)._asdict())
@@ -59,6 +65,14 @@ def test_waits_in_columns_are_those_that_were_put_there() -> None:
     columns = columns_of(waits)
     assert list(columns) == columns[:] == waits
     assert columns[-1] == waits[-1]
+
+
+def test_positions_are_grouped_as_the_bands_of_the_record() -> None:
+    waits = [one._replace(position=number) for number, one in enumerate(some_waits(13))]
+    groups = by_position(columns_of(waits))
+    sizes = {first: figures.accuracy.matched for first, figures in groups.items()}
+    assert sizes == {0: 1, 1: 1, 2: 1, 3: 1, 4: 1, 5: 2, 7: 3, 10: 3}
+    assert [first - 1 for first in sizes] == [-1, *BANDS]
 
 
 def test_classes_and_hours_have_figures_of_their_own() -> None:

@@ -90,12 +90,14 @@ def test_rows_without_an_end_of_the_wait_are_told_with_their_number() -> None:
 def test_late_ends_are_told_with_their_lines() -> None:
     one = warnings([*USUAL, ends_later(400, "2026-11-24")])["late_ends"]
     assert one.lines == (122,)
-    assert one.message.startswith("1 visit ends more than 24 hours after the start, at line 122;")
+    assert one.message.startswith(
+        "1 visit with an end more than 24 hours after the start, at line 122."
+    )
     late = [ends_later(n, "2026-11-22") for n in range(LINES_SHOWN + 3)]
     several = warnings([*USUAL, *late])["late_ends"]
     assert several.lines == tuple(range(122, 122 + LINES_SHOWN + 3))
-    assert "23 visits end more than 24 hours" in several.message
-    assert "140, 141 and 3 more;" in several.message
+    assert "23 visits with an end more than 24 hours" in several.message
+    assert "140, 141 and 3 more." in several.message
 
 
 def test_a_visit_number_in_the_column_of_doctors_is_told_with_the_numbers() -> None:
@@ -121,7 +123,7 @@ def test_a_row_apart_from_all_others_is_told_with_the_gap_and_its_line() -> None
     assert warning is not None
     assert warning.lines == (722,)
     assert "between 2026-07-30 05:55-04:00 and 2026-11-18 04:00-05:00" in warning.message
-    assert "only 1 row comes after that, at line 722." in warning.message
+    assert "after that the file has only 1 row, at line 722." in warning.message
     assert "--days" in warning.message
 
 

@@ -10,7 +10,7 @@ from frontdesk.db import Database
 from frontdesk.users.demo import create_demo_user
 from frontdesk.users.model import NewUser, Role
 from tests.browser.checks import TWO_LOOKS, shows_well
-from tests.browser.window import Windows
+from tests.browser.window import HEIGHTS, TELEPHONE, Windows
 from tests.conftest import SetClock
 from tests.console.held import hold_file, path_of
 from tests.factories import Customer
@@ -49,6 +49,35 @@ def sign_in_as(windows: Windows, db: Database, customer: Customer, clock: SetClo
 
 def state_of(page: Page) -> Locator:
     return page.locator("#file .state").first
+
+
+def test_the_list_of_files_is_read_on_a_telephone_without_scrolling_sideways(
+    desk: Desk, sign_in_as: SignInAs, clock: SetClock
+) -> None:
+    file = hold_file(desk, 20)
+    page = sign_in_as("Ana Ruiz", Role.EDITOR, since=clock())
+    page.set_viewport_size({"width": TELEPHONE, "height": HEIGHTS[TELEPHONE]})
+    row = page.get_by_role("link", name=str(file.file_name)).locator("xpath=ancestor::tr")
+    cells = row.locator("td").filter(visible=True)
+    expect(cells.nth(0)).to_have_text("Held: 20 people would lose access")
+    assert cells.count() == 6
+    for box in [cell.bounding_box() for cell in cells.all()]:
+        assert box is not None
+        assert (box["x"] >= 0, box["x"] + box["width"] <= TELEPHONE) == (True, True)
+
+
+def test_a_state_has_its_sign_whatever_the_font_has(
+    desk: Desk, sign_in_as: SignInAs, clock: SetClock
+) -> None:
+    hold_file(desk, 20)
+    page = sign_in_as("Ana Ruiz", Role.EDITOR, since=clock())
+    signs = page.locator("main .state svg.sign")
+    assert signs.count() > 0
+    for box in [sign.bounding_box() for sign in signs.all()]:
+        assert box is not None
+        assert (box["width"] > 8, box["height"] > 8) == (True, True)
+    states = page.locator("main .state").all_inner_texts()
+    assert all(text.strip().isascii() for text in states)
 
 
 def test_a_nightly_file_that_would_cut_off_187_people_is_looked_at_and_cancelled(

@@ -5,6 +5,7 @@ when nothing came of it.
 import re
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from playwright.sync_api import Page, Route, expect
 
 from frontdesk.db import Database
 from frontdesk.files.drafts import content_part, unfinished_drafts
+from frontdesk.usage.model import StorageUsedUp
 from frontdesk.users.model import Role
 from tests.browser.checks import TWO_LOOKS, first_view_bytes, focus_is_seen, shows_well
 from tests.browser.served import Served
@@ -77,6 +79,8 @@ def test_a_file_is_chosen_on_the_list_of_files_and_its_plan_is_said(
     page.get_by_role("button", name="Discard this upload").click()
     expect(page.get_by_text("No upload waits for a step.")).to_be_visible()
     page.go_back()
+    expect(page.get_by_text("it was discarded, or over 24 hours have passed")).to_be_visible()
+    shows_well(page, TWO_LOOKS)
     assert first_view_bytes(page, f"/console/accounts/{staff.account}/uploads") < PAGE_BYTES
 
 
@@ -118,6 +122,35 @@ def test_a_large_file_that_is_refused_is_answered_by_a_page(
     assert drafts() == []
     upload(page, CENSUS)
     expect(page).to_have_url(re.compile(r"/uploads/\d+/plan$"))
+
+
+@pytest.mark.parametrize("with_script", [True, False])
+def test_a_large_file_is_refused_with_the_reason_however_long_it_takes_to_send(
+    staff: Staff,
+    served: Served,
+    upload: Upload,
+    drafts: Callable[[], list[int]],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    with_script: bool,
+) -> None:
+    """Used-up storage, and without script, which looks at the size itself, a file that is too large."""
+
+    def refuse(_account_id: int) -> None:
+        raise StorageUsedUp(served.app.clock())
+
+    monkeypatch.setattr(served.app, "refuse_used_up_storage", refuse)
+    page = staff.open(Role.EDITOR, "uploads", with_script=with_script)
+    upload(page, LARGE)
+    expect(page.get_by_role("alert").first).to_contain_text("as many bytes as it may in a day")
+    expect(page.get_by_role("alert").first).to_contain_text("Nothing was stored.")
+    assert drafts() == []
+    if with_script:
+        return
+    config = replace(served.app.config, file_limit_mib=5)
+    monkeypatch.setattr(served.app, "config", config)
+    upload(page, LARGE)
+    expect(page.get_by_role("alert").first).to_contain_text("may have 5,242,880 bytes at most")
 
 
 @pytest.mark.parametrize("with_script", [True, False])
@@ -175,6 +208,28 @@ def test_an_upload_that_breaks_off_after_the_session_has_ended_leads_to_the_sign
     expect(page).to_have_url(re.compile(r"/sign-in\?next="))
     assert all("ERR_FAILED" in each for each in windows.errors)
     windows.errors.clear()
+
+
+def test_a_proxys_own_answer_to_an_upload_is_not_shown(
+    staff: Staff, windows: Windows, clock: SetClock, upload: Upload
+) -> None:
+    """As nginx answers a file whose connection the service has ended."""
+    page = staff.open(Role.EDITOR, "uploads")
+    bad_gateway = "<html><body><h1>502 Bad Gateway</h1></body></html>"
+
+    def answer(route: Route) -> None:
+        if of_form(route):
+            route.fulfill(status=502, content_type="text/html", body=bad_gateway)
+        else:
+            route.continue_()
+
+    page.route("**/uploads", answer)
+    upload(page, CENSUS)
+    expect(page.get_by_role("alert")).to_contain_text("The upload broke off.")
+    clock.advance(31 * 60)
+    page.get_by_role("button", name="Upload").click()
+    expect(page).to_have_url(re.compile(r"/sign-in\?next="))
+    assert windows.errors == []
 
 
 def of_form(route: Route) -> bool:

@@ -1,6 +1,14 @@
 """Provider groups, plans, duties and patients that wait."""
 
+from contextlib import closing
+from datetime import timedelta
+from typing import Any
+
+from frontdesk.clock import system_clock
+from frontdesk.queues.model import EventType, QueueEvent
+from frontdesk.text import wire_time
 from tests.cli.conftest import CommandLine
+from tests.queues.feed import feed
 
 
 def test_a_created_group_is_printed_in_the_words_of_the_interface(cli: CommandLine) -> None:
@@ -102,6 +110,26 @@ def test_unknown_ids_are_told_with_the_list_to_look_in(
         )
 
 
+def test_a_pause_is_listed_with_its_end_until_that_is_past(cli: CommandLine, group: str) -> None:
+    now = system_clock().replace(microsecond=0)
+    until = {"over": now - timedelta(minutes=5), "pauses": now + timedelta(minutes=20)}
+    events = []
+    for doctor, end in until.items():
+        of_doctor: dict[str, Any] = {"provider_group_id": int(group), "doctor": doctor}
+        begin = now - timedelta(hours=1)
+        paused = EventType.DOCTOR_PAUSED
+        events += [
+            QueueEvent(f"on-{doctor}", EventType.DOCTOR_ON_DUTY, begin, **of_doctor),
+            QueueEvent(f"pause-{doctor}", paused, begin, until=end, **of_doctor),
+        ]
+    with closing(cli.open()) as db:
+        feed(db, *events, now=now)
+    over, pauses = cli.json("duty", "list")
+    assert over["paused_until"] is None
+    assert pauses["paused_until"] == wire_time(until["pauses"])
+    assert "paused until" in cli.text("duty", "list")
+
+
 def test_a_doctor_goes_on_and_off_duty(cli: CommandLine, group: str, plan: str) -> None:
     on, off = (
         ("duty", word, "--provider-group", group, "--doctor", "dr-1") for word in ("on", "off")
@@ -110,7 +138,8 @@ def test_a_doctor_goes_on_and_off_duty(cli: CommandLine, group: str, plan: str) 
     assert cli.json(*on) == known | {"on_duty": True, "changed": True}
     assert "is already on duty" in cli.text(*on)
     [listed] = cli.json("duty", "list")
-    assert list(listed) == ["provider_group_id", "doctor", "since_at"]
+    assert list(listed) == ["provider_group_id", "doctor", "since_at", "paused_until"]
+    assert listed["paused_until"] is None
     assert "dr-1" in cli.text("duty", "list")
     assert cli.json(*off) == known | {"on_duty": False, "changed": True}
     assert cli.text("duty", "list") == "No doctor is on duty.\n"

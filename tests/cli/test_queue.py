@@ -1,5 +1,6 @@
 """`frontdesk queue`: live queues, and the keeping of their events."""
 
+from contextlib import closing
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,6 +12,7 @@ from frontdesk.db.engine import write_together
 from frontdesk.queues.ingest import ingest
 from frontdesk.queues.model import EventType, QueueEvent
 from frontdesk.queues.tables import encounters, estimate_log
+from frontdesk.text import wire_time
 from tests.cli.conftest import CommandLine
 from tests.queues.feed import JOINED, STARTED, event
 
@@ -38,6 +40,28 @@ def test_the_board_shows_each_plan_with_its_queue(cli: CommandLine, demo: dict[s
     board = cli.text("queue", "watch", "--once", "--account", str(demo["account_id"]))
     assert "Demo Bronze" in board
     assert "min" in board
+
+
+def test_booked_patients_are_listed_apart_by_their_time(
+    cli: CommandLine, demo: dict[str, Any]
+) -> None:
+    assert cli.text("queue", "list", "--booked") == "Nobody is booked for later.\n"
+    waiting = cli.json("queue", "list")
+    plan = demo["plan_ids"][0]
+    now = system_clock().replace(microsecond=0)
+    booked = [
+        told(JOINED, plan, name, now)._replace(
+            not_before=now + timedelta(hours=hours), priority=priority
+        )
+        for name, hours, priority in (("late", 9, 5), ("soon", 1, 0))
+    ]
+    with closing(cli.open()) as db, db.write() as tx:
+        ingest(tx, booked, now=now)
+    listed = cli.json("queue", "list", "--booked")
+    assert [one["patient"] for one in listed] == ["soon", "late"]
+    assert listed[1]["not_before"] == wire_time(now + timedelta(hours=9))
+    assert "not before" in cli.text("queue", "list", "--booked")
+    assert cli.json("queue", "list") == waiting
 
 
 def test_rebuilding_mends_what_is_not_of_the_events(cli: CommandLine, demo: dict[str, Any]) -> None:

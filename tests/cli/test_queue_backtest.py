@@ -167,16 +167,18 @@ def test_a_file_with_a_plan_or_a_class_for_each_call_is_refused(
     head = HEAD.replace("\n", ",class\n")
     file = tmp_path / "encounters.csv"
     asked = ("queue", "backtest", "--csv", str(file))
-    file.write_text(head + "".join(row.format(f"call {n}", f"c{n}") for n in range(1001)))
+    file.write_text(head + "".join(row.format(f"call {n}", f"c{n}") for n in range(101)))
     told = bare_cli.refused(*asked, "--skip-bad-rows", status=1)
-    assert "The file has 1,001 plans, and at most 1,000 can be replayed." in told
-    assert "The number of the call may stand in `plan`" in told
-    assert "The file has 1,001 classes, and at most 100 can be replayed." in told
-    assert "The number of the call may stand in `class`" in told
+    assert "The file has 101 plans, and at most 100 can be replayed." in told
+    assert "If the number of the call stands in `plan`" in told
+    assert "split the file" in told
+    assert "The file has 101 classes, and at most 100 can be replayed." in told
+    assert "If the number of the call stands in `class`" in told
 
     waits = row.replace(",2026-11-20 09:16,2026-11-20 09:17", ",,")  # left out: no end of the wait
-    many = [waits.format(f"queue {n}", f"c{n % 100}") for n in range(999)]
-    file.write_text(head + "".join([*many, row.format("queue 999", ""), row.format("", "")]))
+    many = [waits.format(f"queue {n}", f"c{n}") for n in range(99)]
+    last = [waits.format("queue 99", "c99"), row.format("queue 99", ""), row.format("", "")]
+    file.write_text(head + "".join([*many, *last]))
     assert bare_cli.json(*asked)["patients"] == 2
 
 

@@ -10,6 +10,8 @@ from typing import Any
 from starlette.testclient import TestClient
 
 ORIGIN = "https://api.example.com"
+# The drawn signs, as characters.
+SIGNS = {"good": "●", "warn": "▲", "bad": "▲", "plain": "◌", "draft": "◔", "done": "✓"}
 
 
 class _Forms(HTMLParser):
@@ -94,17 +96,23 @@ class Browser:
         return self
 
 
+def words_of(html: str) -> str:
+    """The text of a piece of a page, without its tags; a drawn sign is a character."""
+    signed = re.sub('<svg class="sign (\\w+)".*?</svg>', lambda sign: SIGNS[sign[1]], html)
+    signed = re.sub("</?bdi[^>]*>", "", signed)
+    return " ".join(unescape(re.sub("<[^>]+>", " ", signed)).split())
+
+
 def section(browser: Browser, name: str) -> str:
-    """The text of a part of the page, without its tags."""
+    """The words of a part of the page."""
     found = re.search(
         rf"<h2>{name}</h2>(.*?)(?:<h2>|<div class=.end|</main>)", browser.page, re.DOTALL
     )
     assert found, name
-    return " ".join(re.sub("<[^>]+>", " ", found[1]).split())
+    return words_of(found[1])
 
 
 def text_of(browser: Browser) -> str:
-    """The words of the page's main part, with single spaces."""
+    """The words of the page's main part."""
     [main] = re.findall(r"<main.*</main>", browser.page, re.DOTALL)
-    main = re.sub("</?bdi[^>]*>", "", main)
-    return " ".join(unescape(re.sub("<[^>]+>", " ", main)).split())
+    return words_of(main)

@@ -39,7 +39,7 @@ def begin(desk: Desk, content: bytes, *, mode: FileMode | None = FileMode.CHANGE
     new = NewDraft(desk.customer.account_id, "census.csv")
     with desk.db.write() as tx:
         draft = steps.begin_draft(tx, new, desk.requester())
-    upload = DraftUpload(desk.db, draft)
+    upload = DraftUpload(desk.db, draft, desk.clock)
     upload.write(content)
     draft = upload.finish(desk.requester())
     if mode is None:

@@ -130,6 +130,14 @@ def _without_roles(browser: Browser, own: str) -> dict[str, str]:
     return {name: value for name, value in fields.items() if not name.startswith("role.")}
 
 
+def test_a_page_of_invitations_begins_at_a_number(sign_in: SignIn, customer: Customer) -> None:
+    place = f"{place_of(customer)}/invitations"
+    admin = sign_in(Role.ADMIN)
+    for before in ("x", "-1", "9" * 30):
+        assert admin.open(f"{place}?before={before}").status == 422
+    assert "First page" in admin.open(f"{place}?before=7").page
+
+
 def test_an_invitation_is_withdrawn(
     sign_in: SignIn, browsers: Callable[[], Browser], customer: Customer
 ) -> None:

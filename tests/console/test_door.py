@@ -8,7 +8,9 @@ import pytest
 from frontdesk.config import read_config
 from frontdesk.console.routes import ENDPOINTS
 from frontdesk.db import Database
-from frontdesk.users.model import RIGHTS, Right, Role
+from frontdesk.users.demo import create_demo_user
+from frontdesk.users.model import RIGHTS, NewUser, Right, Role
+from tests.conftest import SetClock
 from tests.console.browsing import Browser
 from tests.console.conftest import SignIn
 from tests.factories import Customer
@@ -180,8 +182,13 @@ def test_pages_may_not_be_kept_framed_or_load_from_elsewhere(sign_in: SignIn) ->
     assert headers["cross-origin-opener-policy"] == "same-origin"
 
 
-def test_cookies_are_bound_to_the_host_and_unreadable(sign_in: SignIn) -> None:
-    browser = sign_in(Role.VIEWER)
+def test_cookies_are_bound_to_the_host_and_unreadable(
+    browsers: Callable[[], Browser], db: Database, customer: Customer, clock: SetClock
+) -> None:
+    new = NewUser("ana.ruiz@example.com", customer.account_id, frozenset({Role.VIEWER}))
+    _, password = create_demo_user(db, new, name="Ana Ruiz", now=clock())
+    browser = browsers().open("/console/sign-in")
+    browser.send("/console/sign-in", email=new.email, password=password)
     sent = [
         value
         for answer in browser.answer.history

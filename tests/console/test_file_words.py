@@ -155,3 +155,17 @@ def test_the_numbers_of_what_was_not_applied_say_so() -> None:
         assert labels == ["would lose access", "would be created"]
     half = file_of(state=FileState.CANCELLED, counts=counts, rows_done=10)
     assert "lost" in [number.label for number in file_words.short_numbers(half)]
+
+
+def test_one_is_no_plural() -> None:
+    for code in BRAKES:
+        held = HELD | {"problem": LOST | {"code": code}, "shown": {code: 1}}
+        words = file_words.held_for(file_of(**held))
+        assert not words.startswith(("1 people", "1 rows", "1 new people", "1 values"))
+    assert file_words.held_for(file_of(**HELD | {"shown": {"too_many_lose_access": 1}})) == (
+        "1 person would lose access"
+    )
+    done = file_of(counts={"refused": 1})
+    assert state_words(done).words == "Done, 1 row refused"
+    undone = file_of(counts={"refused": 1}, rows_total=1)
+    assert "1 of 1 row refused" in state_words(file_of(), undone_by=undone).words

@@ -10,7 +10,7 @@ from sqlalchemy import select
 from frontdesk.audit.tables import audit_entries
 from frontdesk.db import Database
 from frontdesk.disclosures.model import OPEN_TIME
-from frontdesk.files import store
+from frontdesk.files import row_store
 from frontdesk.files.model import WOULD_LOSE, EligibilityFile, RowOutcome
 from frontdesk.users.model import Role
 from tests.conftest import SetClock
@@ -175,8 +175,8 @@ def test_a_person_whose_access_comes_back_is_listed_with_both_days(
         access=("2026-01-01/..", "2026-01-01/2026-11-20 2027-01-01/..", True, False),
     )
     with db.write() as tx:
-        store.insert_outcomes(tx, held.id, held.chunks_done, [later])
-        store.insert_lists(tx, held.id, held.chunks_done, [WOULD_LOSE])
+        row_store.insert_outcomes(tx, held.id, held.chunks_done, [later])
+        row_store.insert_lists(tx, held.id, held.chunks_done, [WOULD_LOSE])
     path = f"{path_of(held)}/rows?list=would_lose&after={held.chunks_done}.0"
     [shown] = rows_of(sign_in(Role.VIEWER).open(path))
     assert shown.startswith("R. S. · 1980 E00001 2026-11-20 2027-01-01 from 2026-01-01 on")

@@ -24,6 +24,7 @@ from tests.queues.feed import (
     JOINED,
     LEFT,
     OFF,
+    PAUSED,
     STARTED,
     Clinic,
     estimated,
@@ -99,6 +100,14 @@ def test_the_board_says_each_state_in_words(
     assert "Nobody waits." not in page
     assert "Example Doctors</bdi></h2>" in page
     assert "-1" not in "".join(map("".join, rows(page)))
+
+
+def test_the_board_says_which_doctors_pause(viewer: Browser, clinic: Clinic, db: Database) -> None:
+    until = NOW + timedelta(minutes=9)
+    doctors = {"provider_group_id": clinic.group_id, "until": until}
+    feed(db, *(event(f"p-{name}", PAUSED, -100, doctor=name, **doctors) for name in "ac"))
+    busy, free, _ = rows(viewer.open(now_of(clinic)).page)
+    assert (busy[4], free[4]) == ("2 doctors, 2 busy", "1 doctor, 1 paused")
 
 
 def test_the_page_says_what_it_is_of_and_how_to_go_on_without_a_script(

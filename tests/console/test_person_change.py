@@ -545,14 +545,16 @@ def test_three_facts_send_the_invitation_to_the_new_address(
     assert actions(db).count("invitation.resent") == 1
 
 
-def test_facts_count_for_an_hour_in_their_session_and_the_email_is_none(
+def test_facts_count_for_an_hour_in_their_session_and_what_support_sees_is_none(
     sign_in: SignIn, desk: PeopleDesk, db: Database, clock: SetClock
 ) -> None:
     id_ = desk.enrol(1, **MARKED | {"invite_immediately": True})
     page = desk.page_of(id_)
     support = sign_in(Role.SUPPORT)
     match(support, page, "dob", "zipcode")
-    support.open(page).send(page + "/check", field="email", text=MARKED["email"])
+    for field, text in (("email", MARKED["email"]), ("external_id", "AB 000001")):
+        support.open(page).send(page + "/check", field=field, text=text)
+    assert "external_id: matches" in support.page
     assert "1 more is needed" in support.open(page + "/address").page
     match(support, page, "last_name")
     support.open(page + "/address")

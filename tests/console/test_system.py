@@ -1,8 +1,8 @@
 """System: each part with its state and what to do, what waits, the check, and the list of accounts."""
 
+import inspect
 import re
 from datetime import timedelta
-from html import unescape
 
 import pytest
 from sqlalchemy import insert
@@ -11,7 +11,7 @@ from frontdesk.access.accounts import set_state
 from frontdesk.access.model import AccountState
 from frontdesk.app import App
 from frontdesk.config import Config
-from frontdesk.console import system
+from frontdesk.console import system, system_words
 from frontdesk.db import Database, checks
 from frontdesk.db.checks import CheckFailure
 from frontdesk.db.engine import database_time
@@ -23,7 +23,7 @@ from frontdesk.invitations.protocol import hold
 from frontdesk.system import problems, state
 from frontdesk.users.model import Role
 from tests.conftest import Api, SetClock
-from tests.console.browsing import Browser
+from tests.console.browsing import Browser, words_of
 from tests.console.conftest import SignIn
 from tests.console.held import hold_file
 from tests.db.statements import statements
@@ -35,6 +35,7 @@ REFRESH = {"X-Frontdesk-Refresh": "timer"}
 PAGE = "/console/system"
 CHECK = f"{PAGE}/check"
 ACCOUNTS = f"{PAGE}/accounts"
+RUNBOOK = f"{PAGE}/runbook"
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def table(page: str, name: str) -> list[list[str]]:
         re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", each, re.DOTALL)
         for each in re.findall(r"<tr>(.*?)</tr>", found[0], re.DOTALL)[1:]
     )
-    return [[unescape(re.sub(r"<[^>]+>", "", cell)).strip() for cell in each] for each in cells]
+    return [[words_of(cell) for cell in each] for each in cells]
 
 
 def parts(page: str) -> dict[str, tuple[str, ...]]:
@@ -66,12 +67,25 @@ def sees_worker(db: Database, *, relay_up: bool | None = True) -> None:
         save_worker_status(tx, WorkerStatus(relay_up, 2.0), now=database_time(tx))
 
 
+def test_the_runbook_is_linked_at_the_section_of_each_alert(operator: Browser) -> None:
+    source = inspect.getsource(system_words)
+    sections = set(re.findall(r'"(Frontdesk\w+)"', source)) | {"FrontdeskFeedSilent"}
+    assert len(sections) > 7
+    links = re.findall(rf'href="({RUNBOOK}#\w+)"', operator.open(PAGE).page)
+    assert f"{RUNBOOK}#frontdeskworkersilent" in links
+    runbook = operator.open(RUNBOOK).page
+    for section in sections:
+        assert f'<h2 id="{section.lower()}">{section}</h2>' in runbook
+    assert ".md" not in re.findall(r'href="([^"]*)"', runbook)
+    assert 'href="#frontdeskdown"' in runbook
+
+
 @pytest.mark.parametrize("role", Role)
 def test_operators_only(sign_in: SignIn, role: Role) -> None:
     browser = sign_in(role)
     may = role is Role.OPERATOR
     token = browser.open("/console/me").form("/console/me")["token"]
-    for path in (PAGE, ACCOUNTS):
+    for path in (PAGE, ACCOUNTS, RUNBOOK):
         browser.open(path)
         assert browser.status == (200 if may else 403), path
         assert (f'href="{PAGE}"' in browser.page) == may
@@ -100,7 +114,7 @@ def test_each_part_has_a_state_in_words_and_what_to_do(
     assert ("SQLite" if db.is_sqlite else "PostgreSQL") in found["Database"][1]
     assert ("Disk" in found) == db.is_sqlite
     assert found["Workers"][0] == "▲ none"
-    assert found["Workers"][2] == "docs/runbook.md, FrontdeskWorkerSilent frontdesk worker"
+    assert found["Workers"][2] == "Runbook, FrontdeskWorkerSilent frontdesk worker"
     assert found["Delivery"] == ("◌ no worker", "", "")
     assert found["Files"][:2] == ("◌ no worker", "0 wait, 0 run")
     assert "Held files" not in found
@@ -120,7 +134,7 @@ def test_what_is_wrong_is_told(operator: Browser, db: Database, clock: SetClock)
     assert found["Delivery"] == (
         "▲ held",
         "a backup was restored over the database",
-        "docs/runbook.md, FrontdeskDeliveryHeld frontdesk invitations release",
+        "Runbook, FrontdeskDeliveryHeld frontdesk invitations release",
     )
     assert found["Relay"][0] in ("▲ down", "▲ not set")
 
@@ -171,7 +185,7 @@ def test_the_largest_are_shown_and_the_others_counted(
     page = operator.open(PAGE).page
     shown = [each[:2] for each in table(page, "What waits, by account")]
     assert shown == [["Customer 3", "3"], ["Customer 2", "2"]]
-    assert "And 1 others." in page
+    assert "And 1 other." in page
 
 
 def test_feeds_have_their_age(operator: Browser, db: Database, clock: SetClock) -> None:

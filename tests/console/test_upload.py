@@ -14,7 +14,10 @@ from frontdesk.db import Database
 from frontdesk.files.drafts import unfinished_drafts
 from frontdesk.files.drafts.steps import (
     DraftKey,
+    NewDraft,
     apply,
+    begin_draft,
+    count_drafts,
     delete_left_drafts,
     dry_run,
     set_mapping,
@@ -25,13 +28,14 @@ from frontdesk.files.model import Draft
 from frontdesk.formats.model import FileMode
 from frontdesk.reach import Reach
 from frontdesk.users.model import Role
-from frontdesk.users.store import delete_sessions
+from frontdesk.users.store import change_user, delete_sessions, role_times
 from frontdesk.web.multipart import FormWithFile
+from frontdesk.web.uploading import store_content
 from tests.conftest import SetClock
-from tests.console.browsing import Browser, section
+from tests.console.browsing import Browser, section, text_of
 from tests.console.conftest import SignIn
 from tests.console.sending import END, TYPE, field, file, post_body, send_file
-from tests.factories import Customer
+from tests.factories import NOW, Customer
 from tests.files.loading import Desk, csv_of, row
 
 CENSUS = csv_of([row(1), row(2)])
@@ -230,6 +234,42 @@ def test_an_account_has_twenty_uploads_and_so_many_bytes(
     assert len(drafts()) == 1
 
 
+def test_an_upload_that_was_ended_while_it_stood_still_says_so(
+    editor: Browser,
+    uploads: str,
+    db: Database,
+    clock: SetClock,
+    customer: Customer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = store_content
+    arriving = []
+
+    async def stand_still(app: Any, content: Any, pieces: Any, finish: Any) -> Any:
+        count = db.ask(lambda tx: count_drafts(tx, customer.account_id, now=clock())).arriving
+        arriving.append(count)
+        clock.advance(11 * 60)
+        delete_left_drafts(db, clock())
+        return await store(app, content, pieces, finish)
+
+    monkeypatch.setattr(console_uploads, "store_content", stand_still)
+    send_file(editor, uploads, CENSUS)
+    assert arriving == [1]
+    assert (editor.status, "stood still for over 10 minutes" in editor.page) == (409, True)
+    assert "Nothing was stored." in editor.page
+
+
+def test_uploads_that_arrive_or_broke_off_are_counted_on_the_page(
+    editor: Browser, uploads: str, desk: Desk, clock: SetClock
+) -> None:
+    with desk.db.write() as tx:
+        begin_draft(tx, NewDraft(desk.customer.account_id), desk.requester())
+    words = "Arriving now: 1. An upload that broke off ends 10 minutes after its last part."
+    assert words in text_of(editor.open(uploads))
+    clock.advance(11 * 60)
+    assert "Arriving now" not in editor.open(uploads).page
+
+
 def test_an_upload_that_was_discarded_or_applied_makes_room_at_once(
     editor: Browser,
     uploads: str,
@@ -271,6 +311,27 @@ def test_a_user_who_is_ended_while_a_file_arrives_leaves_nothing(
         401,
         True,
     )
+    assert drafts() == []
+
+
+def test_a_role_that_is_taken_while_a_file_arrives_leaves_nothing(
+    editor: Browser,
+    uploads: str,
+    db: Database,
+    drafts: Callable[[], list[int]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Another role ends the sessions; one that lives on would have to have the right all the same."""
+    read_start = console_uploads._read_start
+
+    async def take_and_read(pieces: Any) -> bytes:
+        with db.write() as tx:
+            change_user(tx, 1, roles=role_times({Role.VIEWER: NOW}))
+        return await read_start(pieces)
+
+    monkeypatch.setattr(console_uploads, "_read_start", take_and_read)
+    send_file(editor, uploads, CENSUS)
+    assert (editor.status, "It is for: editor" in editor.page) == (403, True)
     assert drafts() == []
 
 
@@ -406,6 +467,35 @@ def test_an_upload_is_discarded_and_an_old_one_is_gone(
     editor = sign_in(Role.EDITOR, Role.APPROVER).open(uploads)
     assert "No upload waits for a step." in editor.page
     assert editor.open(f"{uploads}/{kept.id}").status == 404
+
+
+def test_back_after_the_end_of_an_upload_says_so(
+    editor: Browser, sign_in: SignIn, uploads: str, desk: Desk, other_account: int
+) -> None:
+    send_file(editor, uploads, CENSUS)
+    draft = open_draft(desk.db, desk.customer)
+    path = f"{uploads}/{draft.id}"
+    form = editor.form(f"{path}/discard")
+    editor.send(f"{path}/discard")
+    pages = []
+    for is_deleted in (False, True):
+        if is_deleted:
+            delete_left_drafts(desk.db, desk.clock())
+        for step in ("", "/plan", "/columns", "/dry-run", "/apply"):
+            editor.open(path + step)
+            assert "it was discarded, or over 24 hours have passed" in text_of(editor)
+            assert f'href="{uploads}"' in editor.page
+            pages.append(editor.page)
+        for step in ("/plan", "/discard", "/columns", "/columns/text", "/dry-run", "/apply"):
+            editor.post(
+                path + step, form | {"plan": str(desk.customer.plan_ids[0]), "mode": "full"}
+            )
+            assert (editor.status, "no such upload any more" in editor.page) == (404, True)
+    assert len(set(pages)) == 1
+    stranger = sign_in(Role.EDITOR, Role.VIEWER, account_id=other_account)
+    theirs = f"/console/accounts/{other_account}/uploads/{draft.id}"
+    unknown = stranger.open(f"/console/accounts/{other_account}/uploads/999").page
+    assert stranger.open(theirs).page == unknown
 
 
 def test_an_applied_upload_leads_to_its_file_and_takes_no_step(

@@ -68,6 +68,12 @@ def test_the_first_visit_suggests_a_field_for_each_column(desk: Desk, sign_in: S
     assert covers(browser)
 
 
+def test_one_row_is_counted_as_one(desk: Desk, sign_in: SignIn) -> None:
+    draft = begin(desk, csv_of([row(1)]))
+    page = text_of(sign_in(Role.EDITOR).open(path_of(draft)))
+    assert "Of its 1 row 1 is good." in page
+
+
 def test_a_look_is_no_step(desk: Desk, sign_in: SignIn, clock: SetClock) -> None:
     draft = begin(desk, census())
     clock.advance(60)

@@ -510,7 +510,7 @@ class Installation:
         by = self.desk.requester()
         with self.db.write() as tx:
             begun = steps.begin_draft(tx, NewDraft(self.customer.account_id, "census.csv"), by)
-        upload = DraftUpload(self.db, begun)
+        upload = DraftUpload(self.db, begun, self.clock)
         upload.write(content)
         return upload.finish(by)
 

@@ -71,6 +71,12 @@ def test_a_busy_database_is_unavailable_and_a_lost_race_passes_through(db: Datab
         assert unique_columns(caught.value) is None
 
 
+def test_a_missing_column_or_table_is_no_outage(db: Database) -> None:
+    for statement in ("SELECT no_such_column FROM plans", "SELECT 1 FROM no_such_table"):
+        with db.read() as tx, pytest.raises(DBAPIError, match="no_such"):
+            tx.exec_driver_sql(statement)
+
+
 @ON_POSTGRESQL
 def test_connections_to_a_server_that_became_read_only_are_replaced(db: Database) -> None:
     """As after a failover: the connections lead to the demoted primary, and new ones to its

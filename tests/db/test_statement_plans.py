@@ -5,16 +5,21 @@ and an analysed database.
 from collections import defaultdict
 from contextlib import ExitStack
 from datetime import timedelta
+from typing import Any
 
 import pytest
+from sqlalchemy import insert
 
 from frontdesk import audit
+from frontdesk.db import Database
 from frontdesk.eligibility import reading
 from frontdesk.files.model import FileKey
 from frontdesk.files.overview import read_view
 from frontdesk.invitations.model import Delivery
 from frontdesk.invitations.store.claims import find_lanes
 from frontdesk.invitations.store.limits import find_mailbox_times
+from frontdesk.queues.store.pools import select_pools
+from frontdesk.queues.tables import encounters
 from frontdesk.reach import EVERY
 from frontdesk.system.state import MOST_COUNTED
 from tests.db.day import Installation
@@ -22,6 +27,7 @@ from tests.db.explained import Explained, Recorder
 from tests.factories import NOW, member_body
 from tests.files.loading import csv_of, row
 from tests.population import analyze, copy_files, copy_members, fill_queues, fill_trail
+from tests.queues.feed import JOINED, event, feed, make_clinic
 
 MEMBERS = 100_000
 VISITS = 30_000
@@ -134,6 +140,30 @@ def test_places_of_a_mailbox_are_found_by_the_mailbox_before_the_first_statistic
     keys = [scan.key for scan in explained.scans if scan.table == "invitations"]
     assert any("mailbox_digest" in key for key in keys)
     assert not any("account_id" in key or "state" in key for key in keys)
+
+
+def test_a_line_is_read_without_the_bookings_to_come(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clinic = make_clinic(db)
+    feed(db, event("j", JOINED, 0, plan_id=clinic.plan_ids[0], visit="v"))
+    booked: dict[str, Any] = {"provider_group_id": clinic.group_id, "plan_id": clinic.plan_ids[0]}
+    booked |= {"state": "waiting", "last_event_at": NOW}
+    rows = [
+        booked | {"visit": str(hour), "joined_at": NOW + timedelta(hours=hour)}
+        for hour in range(3, 500)
+    ]
+    with db.write() as tx:
+        tx.execute(insert(encounters), rows)
+    analyze(db)
+    recorder = Recorder(db)
+    with recorder.recording(monkeypatch, db), db.read() as tx:
+        pool = select_pools(tx, [clinic.group_id], NOW)[clinic.group_id]
+    assert len(pool.waiting) == 1
+    [line] = [each for each in recorder.explained if "joined_at <=" in each.statement]
+    [scan] = line.scans
+    assert scan.rows <= 1
+    assert "joined_at <" in scan.key.replace("joined_at<", "joined_at <")
 
 
 @pytest.mark.parametrize("new_database_url", ["sqlite", "postgresql"], indirect=True)

@@ -39,7 +39,7 @@ from tests.invitations.mails import mailed
 from tests.queues.feed import JOINED, event, feed
 
 PACKAGE = Path(__file__).parents[2] / "src/frontdesk"
-STORES = {str(path) for pattern in ("store.py", "store/*.py") for path in PACKAGE.rglob(pattern)}
+STORES = {str(path) for pattern in ("*store.py", "store/*.py") for path in PACKAGE.rglob(pattern)}
 
 FUNCTIONS = {
     (path, node.name)
@@ -170,7 +170,7 @@ def live(one: Installation, folder: Path) -> None:
                 [
                     *queues.list_waiting(tx, one.clock()),
                     *queues.list_in_visit(tx),
-                    *queues.list_on_duty(tx),
+                    *queues.list_on_duty(tx, one.clock()),
                 ]
             )
             == 5

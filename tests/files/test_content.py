@@ -21,7 +21,7 @@ def broken_off(desk: Desk) -> int:
 def broken_off_draft(desk: Desk) -> int:
     with desk.db.write() as tx:
         draft = begin_draft(tx, NewDraft(desk.customer.account_id), desk.requester())
-    upload = DraftUpload(desk.db, draft)
+    upload = DraftUpload(desk.db, draft, desk.clock)
     upload.write(b"external_id\n")
     upload.flush()
     upload.discard()

@@ -11,13 +11,21 @@ from frontdesk.errors import Invalid, NotFound, RateLimited
 from frontdesk.files import actions
 from frontdesk.files.drafts import steps, unfinished_drafts
 from frontdesk.files.drafts.steps import DraftKey, DraftUpload, NewDraft
-from frontdesk.files.model import Draft, DraftChanged, EligibilityFile, TooManyBytes, WrongState
+from frontdesk.files.model import (
+    BrokeOff,
+    Draft,
+    DraftChanged,
+    EligibilityFile,
+    TooManyBytes,
+    WrongState,
+)
 from frontdesk.formats.model import FileMode
 from frontdesk.reach import EVERY, Reach
 from tests.conftest import SetClock
 from tests.files.loading import Desk, csv_of, row
 
 DAY = 86_400
+MINUTES = 10  # without a part, until an upload counts as broken off
 MAPPING = {"columns": {"ID": "external_id"}}
 RENAMED = csv_of([row(n) for n in range(40)]).replace(b"external_id", b"ID", 1)
 
@@ -30,7 +38,7 @@ class Window:
         self.account_id = account_id or desk.customer.account_id
         with desk.db.write() as tx:
             begun = steps.begin_draft(tx, NewDraft(self.account_id, "census.csv"), self.by())
-        self.upload = DraftUpload(desk.db, begun)
+        self.upload = DraftUpload(desk.db, begun, desk.clock)
         if content:
             self.upload.write(content)
         self.draft: Draft = begun
@@ -130,6 +138,34 @@ def test_an_accounts_dry_runs_count_among_its_files(
         window.step(steps.dry_run)
 
 
+def test_a_draft_of_a_killed_process_ends_some_minutes_after_its_last_part(
+    desk: Desk, clock: SetClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "MOST_DRAFTS", 1)
+    killed = Window(desk)
+    clock.advance(MINUTES * 60 - 60)
+    killed.upload.flush()
+    clock.advance(MINUTES * 60 - 60)
+    steps.delete_left_drafts(desk.db, clock())
+    with pytest.raises(RateLimited, match=r"arriving are 1\. An upload that broke off ends 10 min"):
+        Window(desk)
+    clock.advance(120)
+    window = Window(desk).finish()
+    assert desk.db.ask(lambda tx: unfinished_drafts(tx, desk.customer.account_id)) == [
+        killed.draft.id,
+        window.draft.id,
+    ]
+    steps.delete_left_drafts(desk.db, clock())
+    assert desk.db.ask(lambda tx: unfinished_drafts(tx, desk.customer.account_id)) == [
+        window.draft.id
+    ]
+    killed.upload.write(b"later")
+    for late in (killed.upload.flush, killed.finish):
+        with pytest.raises(BrokeOff, match="stood still for over 10 minutes"):
+            late()
+    assert desk.count("draft_parts") == 1
+
+
 def test_the_applied_file_meets_the_brakes_and_keeps_its_content_while_it_is_held(
     desk: Desk, clock: SetClock
 ) -> None:
@@ -173,7 +209,6 @@ def test_a_draft_goes_a_day_after_its_last_step_or_when_it_is_discarded(
     window = Window(desk).finish()
     clock.advance(DAY - 60)
     window.decide()
-    broken_off = Window(desk)
     discarded = Window(desk).finish()
     discarded.step(steps.discard)
     with pytest.raises(NotFound):
@@ -181,13 +216,8 @@ def test_a_draft_goes_a_day_after_its_last_step_or_when_it_is_discarded(
     clock.advance(DAY - 60)
     steps.delete_left_drafts(desk.db, clock())
     assert window.look() == window.draft
-    with pytest.raises(NotFound):
-        broken_off.look()
     account = desk.customer.account_id
-    assert desk.db.ask(lambda tx: unfinished_drafts(tx, account)) == [
-        window.draft.id,
-        broken_off.draft.id,
-    ]
+    assert desk.db.ask(lambda tx: unfinished_drafts(tx, account)) == [window.draft.id]
     clock.advance(61)
     with pytest.raises(NotFound):
         window.look()

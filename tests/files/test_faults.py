@@ -7,7 +7,7 @@ import pytest
 
 from frontdesk import codes
 from frontdesk.db import Tx
-from frontdesk.files import store
+from frontdesk.files import row_store
 from frontdesk.files.faults import group_faults
 from tests.files.loading import Desk, csv_of, row
 
@@ -24,13 +24,13 @@ def test_faults_are_grouped_by_code_with_what_to_do_and_the_first_rows(
     desk.options = replace(desk.options, chunk_rows=10)
     file = desk.load(csv_of(rows))
     read: list[int] = []
-    original = store.chunk_outcomes
+    original = row_store.chunk_outcomes
 
     def noted(tx: Tx, id_: int, chunk: int, **more: Any) -> Any:
         read.append(chunk)
         return original(tx, id_, chunk, **more)
 
-    monkeypatch.setattr(store, "chunk_outcomes", noted)
+    monkeypatch.setattr(row_store, "chunk_outcomes", noted)
     groups = desk.db.ask(lambda tx: group_faults(tx, file))
     assert {group.code: group.lines for group in groups} == file.codes
     assert groups[0].code == codes.faults.NOT_A_DATE

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from frontdesk.files import store
+from frontdesk.files import row_store
 from frontdesk.files.model import COUNTS, EligibilityFile
 from frontdesk.files.report import (
     ALL,
@@ -90,13 +90,13 @@ def test_a_page_reads_no_chunk_without_such_lines(
     desk: Desk, nightly: EligibilityFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[int] = []
-    original = store.chunk_outcomes
+    original = row_store.chunk_outcomes
 
     def recorded(tx: Any, file_id: int, chunk: int, **selection: Any) -> Any:
         read.append(chunk)
         return original(tx, file_id, chunk, **selection)
 
-    monkeypatch.setattr(store, "chunk_outcomes", recorded)
+    monkeypatch.setattr(row_store, "chunk_outcomes", recorded)
     chunks = nightly.chunks_done
     for wanted, most in (
         (ReportFilter("created"), 1),

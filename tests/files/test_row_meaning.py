@@ -56,6 +56,7 @@ CARRIERS = {
     ),
     *(
         "frontdesk.files.store",
+        "frontdesk.files.row_store",
         "frontdesk.eligibility.store",
         "frontdesk.plans.store",
         "frontdesk.plans.model",

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from frontdesk.db import Database
 from frontdesk.eligibility import find_addresses, find_expired
 from frontdesk.errors import FrontdeskError
+from frontdesk.files.actions import is_undone, overtaken_by, undone_by
 from frontdesk.files.model import WrongState
+from frontdesk.formats.model import FileMode
 from frontdesk.invitations.resend import resend_invitation
 from frontdesk.reach import EVERY
 from tests.conftest import Api, SetClock
@@ -95,6 +97,36 @@ def test_after_an_undo_of_an_undo_the_last_of_them_is_the_one_to_undo(desk: Desk
     assert desk.undo(redo).counts == {"withdrawn": 1, "lost": 1}
     with pytest.raises(FrontdeskError, match="undone already, by file 4"):
         desk.undo(file)
+
+
+def test_an_undo_that_took_nothing_back_is_none_for_the_brakes(desk: Desk, clock: SetClock) -> None:
+    everyone = [row(n) for n in range(1, 31)]
+    before = desk.load(csv_of(everyone[:1]))
+    full = desk.load(csv_of(everyone), mode=FileMode.FULL)
+    clock.advance(60)
+    for each in everyone:
+        desk.post(**each | {"zipcode": "10001"})
+    nothing = desk.undo(full)
+    assert nothing.counts == {"refused": 29}
+    with desk.db.write() as tx:
+        assert not is_undone(tx, full.id)
+        assert undone_by(tx, full.id) == nothing.id
+        assert f"file {full.id}," in overtaken_by(tx, before)
+
+
+def test_a_second_undo_that_takes_nothing_back_leaves_the_first_in_force(
+    desk: Desk, clock: SetClock
+) -> None:
+    file = desk.load(csv_of([row(1), row(2)]))
+    clock.advance(60)
+    desk.load(csv_of([row(2, zipcode="10001")]))
+    first = desk.undo(file)
+    assert first.counts == {"withdrawn": 1, "refused": 1, "lost": 1}
+    again = desk.undo(file)
+    assert again.counts.keys() <= {"refused", "unchanged"}
+    with desk.db.write() as tx:
+        assert is_undone(tx, file.id)
+        assert undone_by(tx, file.id) == first.id
 
 
 def test_a_file_is_undone_redone_and_undone_and_then_has_to_be_loaded_again(desk: Desk) -> None:

@@ -124,7 +124,7 @@ HEADERS = {
     "last_name": "Surname|Last_Name|Legal Last Name|LNAME|Last Name [Required]|Last Name - Required|"
     "Last Name {required}|RECIP_LST_NM",
     "dob": "DOB|Date of Birth|Birth Date|BIRTHDATE|Birthday|D.O.B.|MEM_BIRTH_DT|Birth_Date_(MM/DD/YYYY)|"
-    "Date of Birth (YYYY-MM-DD)|Date of Birth [MM/DD/YYYY]*|DOB MM/DD/YYYY|DATEOFBIRTH|RECIP_BRTH_DT",
+    "Date of Birth (YYYY-MM-DD)|Date of Birth [MM/DD/YYYY]*|DOB MM/DD/YYYY|DATEOFBIRTH|RECIP_BRTH_DT|Birth",
     "gender": "Sex|Gender|Legal Sex|Gender Code|M/F|Gender / Sex (Self-ID)|GNDR_CD|Sex (M/F):",
     "zipcode": (
         "Zip Code|Home Address - Zip|Home Zip/Postal Code|Primary Address: Zip / Postal Code|"
@@ -165,6 +165,21 @@ def test_the_names_of_senders_are_known(field: str, name: str) -> None:
     column = suggested(written([["Something", name], ["x", value], ["y", value]]))["columns"][1]
     assert field in column["fields"]
     assert column["confidence"] > 0.3
+
+
+@pytest.mark.parametrize(
+    ("values", "rule"),
+    [
+        (["01/31/1980", "02/01/1981"], {"column": "Birth", "dates": ["MM/DD/YYYY"]}),
+        (["Boston", "Lyon"], None),
+        (["1980", "1981"], None),
+    ],
+)
+def test_a_column_named_birth_is_the_birth_date_if_its_values_are_dates(
+    values: list[str], rule: dict[str, Any] | None
+) -> None:
+    rows = [["Employee ID", "Birth"], *([f"E{n}", each] for n, each in enumerate(values))]
+    assert rules_of(written(rows)).get("dob") == rule
 
 
 ISSUED = ["123456789", "665010001", "001 01 0001", "899-99-9999", "900-12-3456"]

@@ -230,7 +230,7 @@ def test_an_erasure_waits_for_an_upload_by_steps_and_names_it(life: Life) -> Non
     by = life.desk.requester()
     with life.db.write() as tx:
         begun = steps.begin_draft(tx, NewDraft(life.customer.account_id, "census.csv"), by)
-    upload = DraftUpload(life.db, begun)
+    upload = DraftUpload(life.db, begun, life.desk.clock)
     upload.write(csv_of([row(1)]))
     draft = upload.finish(by)
     with pytest.raises(FilesUnfinished, match=rf"member: {draft.id}\. Discard them, or wait"):

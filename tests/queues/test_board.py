@@ -29,6 +29,7 @@ from tests.db.statements import statements
 from tests.factories import NOW
 from tests.queues.feed import (
     JOINED,
+    PAUSED,
     STARTED,
     Clinic,
     estimated,
@@ -72,6 +73,18 @@ def test_an_account_sees_its_plans_and_the_installation_all(db: Database) -> Non
     [closed] = every.groups[-1].plans
     assert (closed.is_closed, every.feed_age(every.groups[-1])) == (True, None)
     assert every.groups[0] == group
+
+
+def test_paused_doctors_without_a_patient_are_counted_apart(db: Database) -> None:
+    clinic = open_clinic(db)
+    group = {"provider_group_id": clinic.group_id}
+    until = NOW + timedelta(seconds=90)
+    feed(db, *(event(f"p-{name}", PAUSED, 9, doctor=name, until=until, **group) for name in "ab"))
+    with db.read() as tx:
+        for second, paused in ((60, 1), (91, 0)):
+            [shown] = read_board(tx, EVERY, NOW + timedelta(seconds=second)).groups
+            plan = shown.plans[0]
+            assert (plan.doctors, plan.busy_doctors, plan.paused_doctors) == (2, 1, paused)
 
 
 def test_the_age_of_the_feed_is_that_of_its_own_group(db: Database) -> None:

@@ -20,7 +20,8 @@ from frontdesk.queues.encounters import event_order
 from frontdesk.queues.ingest import ingest
 from frontdesk.queues.lapses import end_lapsed_duties, take_back_lapses
 from frontdesk.queues.model import QueueEvent
-from frontdesk.queues.store.events import PAGE, list_history, list_on_duty, lock_groups
+from frontdesk.queues.store.duties import list_on_duty
+from frontdesk.queues.store.events import PAGE, list_history, lock_groups
 from frontdesk.queues.store.lapses import count_lapsed
 from frontdesk.queues.upkeep import prune, rebuild
 from frontdesk.worker.background import LapsedDutyEnder
@@ -80,7 +81,7 @@ def settled(db: Database, clinic: Clinic, hours: float) -> dict[str, Any]:
 
 
 def on_duty(db: Database) -> list[str]:
-    return [row.doctor for row in db.ask(list_on_duty)]
+    return [row.doctor for row in db.ask(lambda tx: list_on_duty(tx, NOW))]
 
 
 def test_a_duty_ends_after_twelve_hours_without_an_event_of_its_doctor(db: Database) -> None:
@@ -157,7 +158,7 @@ def test_events_of_others_do_not_count(db: Database) -> None:
     )
     assert ended_at(db, 13) == [("dr-1", 0.0)]
     with db.read() as tx:
-        left = {(row.provider_group_id, row.doctor) for row in list_on_duty(tx)}
+        left = {(row.provider_group_id, row.doctor) for row in list_on_duty(tx, NOW)}
     assert left == {(clinic.group_id, "dr-2"), (other.group_id, "dr-1")}
 
 
@@ -169,7 +170,7 @@ def test_each_provider_group_has_its_own_hours(db: Database) -> None:
     feed(db, of_doctor(short, "on", ON, 0), of_doctor(usual, "on", ON, 0))
     assert ended_at(db, 3) == [("dr-1", 0.0)]
     with db.read() as tx:
-        assert [row.provider_group_id for row in list_on_duty(tx)] == [usual.group_id]
+        assert [row.provider_group_id for row in list_on_duty(tx, NOW)] == [usual.group_id]
 
 
 @pytest.mark.parametrize("hours", [1, 13])
@@ -220,7 +221,9 @@ def test_a_lapse_is_taken_back_when_late_events_show_the_doctor(db: Database, ca
     feed(db, *late_events(late, case))
     assert settled(db, late, 14) == expected
     with db.read() as tx:
-        on_duty = [row.doctor for row in list_on_duty(tx) if row.provider_group_id == late.group_id]
+        on_duty = [
+            row.doctor for row in list_on_duty(tx, NOW) if row.provider_group_id == late.group_id
+        ]
     assert on_duty == LATE[case][1]
 
 

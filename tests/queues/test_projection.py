@@ -16,6 +16,7 @@ from frontdesk.backtest.replay import QueueReplay
 from frontdesk.db import Database
 from frontdesk.plans.changes import create_plan
 from frontdesk.plans.model import NewPlan
+from frontdesk.queues.encounters import event_order
 from frontdesk.queues.ingest import ingest, set_waiting
 from frontdesk.queues.model import EventOutcome, EventType, QueueEvent
 from frontdesk.queues.snapshot import queue_state
@@ -35,6 +36,7 @@ from tests.queues.feed import (
     ON,
     PAUSED,
     STARTED,
+    Clinic,
     event,
     events_for,
     feed,
@@ -149,8 +151,21 @@ DEFINED: dict[str, tuple[list[Step], dict[str, Any]]] = {
         [visit(JOINED, 1, patient_class="urgent", priority=5)], {"terms": ("urgent", 5)}),
     "a patient without them has none": ([visit(JOINED, 1)], {"terms": (None, 0)}),
     "joining twice keeps the place and changes class and priority": (
-        [visit(JOINED, 5, patient_class="new"), visit(JOINED, 1, patient_class="urgent", priority=5)],
+        [visit(JOINED, 5, patient_class="new", priority=0),
+         visit(JOINED, 1, patient_class="urgent", priority=5)],
         {"line": [1, 0], "joined_at": 1, "terms": ("new", 0)}),
+    "joining again without one of them keeps it": (
+        [visit(JOINED, 5, patient_class="new"), visit(JOINED, 1, patient_class="urgent", priority=5)],
+        {"terms": ("new", 5)}),
+    "and so does the check-in of a booked patient": (
+        [visit(JOINED, 1, patient_class="urgent", priority=5, not_before=200), visit(JOINED, 9)],
+        {"line": [1, 0], "joined_at": 9, "terms": ("urgent", 5)}),
+    "and the joining of another plan": (
+        [visit(JOINED, 1, patient_class="urgent", priority=5), visit(JOINED, 9, plan=1)],
+        {"line": [0, 1], "terms": ("urgent", 5)}),
+    "a patient that left has none of its last wait": (
+        [visit(JOINED, 1, patient_class="urgent", priority=5), visit(LEFT, 5), visit(JOINED, 9)],
+        {"line": [1, 0], "terms": (None, 0)}),
     "a joining during a visit changes neither": (
         [visit(JOINED, 1, patient_class="new"), start(3), visit(JOINED, 5, patient_class="urgent")],
         {"terms": ("new", 0)}),
@@ -203,6 +218,17 @@ DEFINED: dict[str, tuple[list[Step], dict[str, Any]]] = {
         [start(70), visit(ENDED, 80), duty(PAUSED, 40, until=160)], {"paused": 0, "resumed": [30]}),
     "a visit that goes on ends no pause": (
         [start(30), duty(PAUSED, 40, until=160)], {"paused": 60, "resumed": [], "busy": 1}),
+    "also if its start is told again": (
+        [start(30), duty(PAUSED, 40, until=160), start(70)], {"paused": 60, "resumed": [], "busy": 1}),
+    "a visit that begins anew ends it": (
+        [start(30), visit(ENDED, 35), duty(PAUSED, 40, until=160), start(70)],
+        {"paused": 0, "resumed": [30], "busy": 1}),
+    "and so does one that is handed to the doctor": (
+        [start(30, doctor="dr-2"), duty(PAUSED, 40, until=160), start(70)],
+        {"paused": 0, "resumed": [30]}),
+    "and one that comes back from another doctor": (
+        [start(30), duty(PAUSED, 40, until=160), start(60, doctor="dr-2"), start(70)],
+        {"paused": 0, "resumed": [30]}),
     "nor does the visit of another doctor": (
         [duty(PAUSED, 40, until=160), start(70, doctor="dr-2")], {"paused": 60}),
     "a pause goes on in the next one": (
@@ -218,15 +244,20 @@ DEFINED: dict[str, tuple[list[Step], dict[str, Any]]] = {
         [duty(PAUSED, 40, until=60), duty(OFF, 50)], {"doctors": [0, 0], "resumed": []}),
     "a pause of the last shift is none of this one": (
         [duty(PAUSED, 40, until=160), duty(OFF, 50), duty(ON, 60)], {"paused": 0, "resumed": []}),
+    "a pause ahead of our clock counts from its time": (
+        [duty(PAUSED, 150, until=160)], {"paused": 0, "resumed": []}),
+    "and ends no pause before that": (
+        [duty(PAUSED, 40, until=90), duty(PAUSED, 150, until=160)], {"paused": 0, "resumed": [10]}),
     "a pause that began hours ago may go on": (
         [duty(PAUSED, 1 - 4 * 3600, until=160)], {"paused": 60, "resumed": []}),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", DEFINED)
-def test_what_is_defined_rather_than_obvious(db: Database, case: str) -> None:
-    steps, expected = DEFINED[case]
-    clinic = make_clinic(db)
+AT = NOW + timedelta(seconds=100)
+
+
+def feed_steps(db: Database, clinic: Clinic, steps: list[Step]) -> None:
+    """A doctor has been on duty for five hours, then the steps, each as a batch of its own."""
     for number, (type_, at, fields) in enumerate([duty(ON, -5 * 3600), *steps]):
         given = dict(fields)
         if "visit" in given:
@@ -238,11 +269,17 @@ def test_what_is_defined_rather_than_obvious(db: Database, case: str) -> None:
         if "plans" in given:
             given["plan_ids"] = tuple(clinic.plan_ids[n] for n in given.pop("plans"))
         feed(db, event(f"e-{number}", type_, at, **given))
-    now = NOW + timedelta(seconds=100)
+
+
+@pytest.mark.parametrize("case", DEFINED)
+def test_what_is_defined_rather_than_obvious(db: Database, case: str) -> None:
+    steps, expected = DEFINED[case]
+    clinic = make_clinic(db)
+    feed_steps(db, clinic, steps)
     with db.read() as tx:
-        lines = list(queue_state(tx, Reach.of(clinic.account_id), now).values())
-        pool = select_pools(tx, [clinic.group_id], now)[clinic.group_id]
-        listed = list_waiting(tx, now)
+        lines = list(queue_state(tx, Reach.of(clinic.account_id), AT).values())
+        pool = select_pools(tx, [clinic.group_id], AT)[clinic.group_id]
+        listed = list_waiting(tx, AT)
         row = tx.execute(encounters.select()).first()
     found = {
         "listed": len(listed),
@@ -261,6 +298,27 @@ def test_what_is_defined_rather_than_obvious(db: Database, case: str) -> None:
         at_ = getattr(row, name, None)
         found[name] = at_ and (at_ - NOW).total_seconds()
     assert {name: found[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    "case", [name for name, (_, found) in DEFINED.items() if "paused" in found]
+)
+def test_a_replay_has_the_same_pauses(db: Database, case: str) -> None:
+    expected = DEFINED[case][1]
+    clinic = make_clinic(db)
+    feed_steps(db, clinic, DEFINED[case][0])
+    with db.read() as tx:
+        past = list_history(tx, NOW)
+        known = [one for one in sorted(past, key=event_order) if one.at <= AT.timestamp()]
+    replay = QueueReplay()
+    for one in known:
+        replay.apply(one)
+    pool = replay.pool(AT.timestamp())
+    found = {
+        "paused": sum(doctor.paused_seconds for doctor in pool.doctors),
+        "resumed": [ago for _, ago in pool.resumed],
+    }
+    assert found == {name: expected.get(name, found[name]) for name in found}
 
 
 def test_a_visit_of_the_same_name_in_another_group_ends_no_pause(db: Database) -> None:

@@ -75,6 +75,12 @@ def corrected(waits: Iterable[float], raw: float, patient_class: str | None = No
     return known
 
 
+def test_what_is_stored_with_each_estimate_has_few_digits() -> None:
+    basis = NOTHING.basis(2, 600.0 / 7, None)
+    assert basis == EstimateBasis(ahead=2, raw_seconds=85.7)
+    assert NOTHING.basis(2, None, None).raw_seconds is None
+
+
 def test_a_wait_misses_an_interval_outside_its_whole_seconds() -> None:
     for seconds, sides in ((299.9, (0.9, -0.1)), (300, (-0.1, -0.1)), (1200.9, (-0.1, -0.1))):
         _, below, above = record([seconds]).width

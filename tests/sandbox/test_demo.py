@@ -104,10 +104,10 @@ def test_simulated_practices_move_the_queues(cli: CommandLine) -> None:
         clock.advance(60)
         feeder.feed()
         lengths.add(len(db.ask(lambda tx: list_waiting(tx, clock()))))
-        assert len(db.ask(list_on_duty)) >= 2
+        assert len(db.ask(lambda tx: list_on_duty(tx, clock()))) >= 2
     assert len(lengths) > 2
     assert set(feeder.counts) >= {"patient.joined", "visit.started", "visit.ended"}
-    on_duty = {doctor.doctor for doctor in db.ask(list_on_duty)}
+    on_duty = {doctor.doctor for doctor in db.ask(lambda tx: list_on_duty(tx, clock()))}
     assert {visit.doctor for visit in db.ask(list_in_visit)} <= on_duty
     with db.write() as tx:
         assert rebuild(tx)["mended"] == 0

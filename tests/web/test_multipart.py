@@ -158,7 +158,7 @@ def test_a_file_has_a_limit_to_the_byte() -> None:
     with pytest.raises(HttpError) as caught:
         read(request_of([file(b"x" * 1001) + END]), largest_file=1000)
     assert caught.value.kind is Kind.TOO_LARGE
-    assert "1000 bytes" in caught.value.detail
+    assert "1,000 bytes" in caught.value.detail
 
 
 @pytest.mark.parametrize("breaks_off", [True, False])
@@ -234,6 +234,28 @@ def test_the_rest_of_a_file_is_read_to_its_end() -> None:
             await request._receive()
 
     asyncio.run(skip())
+
+
+def test_a_file_that_is_declared_too_large_is_refused_after_its_fields_and_read_to_its_end() -> (
+    None
+):
+    body = field("token", "secret") + file(b"x" * 200_000) + END
+    read_pieces: list[bytes] = []
+
+    async def refuse() -> None:
+        request = request_of([body[:500], body[500:]])
+        request._headers[b"content-length"] = str(len(body)).encode()
+        form = FormWithFile(request, largest_file=1000)
+        assert await form.read_fields() == {"token": "secret"}
+        with pytest.raises(HttpError) as caught:
+            read_pieces.extend([piece async for piece in form.file()])
+        assert caught.value.kind is Kind.TOO_LARGE
+        await form.skip_rest(is_signed_in=True)
+        with pytest.raises(RuntimeError):  # nothing is left
+            await request._receive()
+
+    asyncio.run(refuse())
+    assert read_pieces == []
 
 
 def test_memory_stays_small_at_any_size() -> None:

@@ -9,7 +9,6 @@ import json
 import posixpath
 import re
 import struct
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from frontdesk.web.markdown import add_anchors, make_reader
 from frontdesk.web.page import page_template
 
 if TYPE_CHECKING:
@@ -65,8 +65,6 @@ _SHOWN_PICTURE = Markup(
     '<picture><source media="(prefers-color-scheme: dark)" srcset="/docs/{dark}">'
     '<img src="/docs/{light}" alt="{alt}" width="{width}" height="{height}" loading="lazy"></picture>'
 )
-_EXAMPLE = Markup('<pre tabindex="0"><code>{}</code></pre>')
-_TABLE = '<div class="table" tabindex="0" role="region" aria-label="Table {}"><table>'
 
 
 def picture_content(name: str) -> bytes:
@@ -174,7 +172,7 @@ def _read_page(slug: str, base_url: str) -> SitePage:
     markdown = _PICTURE.sub(r"\1(/docs/\2)", markdown)
     reader = _reader()
     tokens = reader.parse(markdown)
-    anchors = dict(_add_anchors(tokens))
+    anchors = dict(add_anchors(tokens))
     parts = list(_parts(tokens, anchors))
     headings = [
         (anchors[at], tokens[at + 1].content.replace("`", ""))
@@ -202,16 +200,7 @@ def _site_link(link: re.Match[str], folder: str) -> str:
 
 @cache
 def _reader() -> "MarkdownIt":
-    from markdown_it import MarkdownIt  # a process that shows no page does without it
-
-    reader = MarkdownIt("commonmark", {"html": False}).enable("table")
-    reader.add_render_rule(
-        "fence", lambda _self, tokens, at, *_rest: _EXAMPLE.format(tokens[at].content)
-    )
-    reader.add_render_rule(
-        "table_open", lambda _self, tokens, at, *_rest: _TABLE.format(tokens[at].map[0] + 1)
-    )
-    reader.add_render_rule("table_close", lambda *_arguments: "</table></div>")
+    reader = make_reader()
     reader.add_render_rule("image", _show_picture)
     reader.add_render_rule("heading_open", _open_heading)
     reader.add_render_rule("heading_close", _close_heading)
@@ -243,18 +232,6 @@ def _open_heading(_self: object, tokens: Sequence["Token"], at: int, *_arguments
 def _close_heading(_self: object, tokens: Sequence["Token"], at: int, *_arguments: object) -> str:
     tag = tokens[at].tag
     return "</h1>\n" if tag == "h1" else f"</a></{tag}>\n"
-
-
-def _add_anchors(tokens: Sequence["Token"]) -> Iterator[tuple[int, str]]:
-    """Give each heading the anchor that it has on GitHub; the position and anchor of each."""
-    seen = Counter[str]()
-    for at, token in enumerate(tokens):
-        if token.type == "heading_open":
-            anchor = re.sub(r"[^\w\- ]", "", tokens[at + 1].content.lower()).replace(" ", "-")
-            seen[anchor] += 1
-            anchor += f"-{seen[anchor] - 1}" if seen[anchor] > 1 else ""
-            token.attrSet("id", anchor)
-            yield at, anchor
 
 
 def _parts(tokens: Sequence["Token"], anchors: dict[int, str]) -> Iterator[tuple[str, str, str]]:

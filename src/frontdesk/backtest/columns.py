@@ -26,21 +26,28 @@ class NumberedNames:
     """Names by number, in the order in which they came.
 
     >>> names = NumberedNames()
-    >>> [names.number_of(name) for name in ("b", "a", "b")], names.in_order()
-    ([0, 1, 0], ['b', 'a'])
+    >>> [names.number_of(name) for name in ("b", "a", "b")], names.in_order(), names.name_of(1)
+    ([0, 1, 0], ['b', 'a'], 'a')
     """
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
+        self._names: list[str] = []
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return len(self._names)
 
     def number_of(self, name: str) -> int:
-        return self._numbers.setdefault(name, len(self._numbers))
+        number = self._numbers.setdefault(name, len(self._names))
+        if number == len(self._names):
+            self._names.append(name)
+        return number
+
+    def name_of(self, number: int) -> str:
+        return self._names[number]
 
     def in_order(self) -> list[str]:
-        return list(self._numbers)
+        return list(self._names)
 
 
 class EncounterColumns:

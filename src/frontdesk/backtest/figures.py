@@ -7,13 +7,14 @@ from datetime import UTC, datetime, tzinfo
 from math import ceil, sqrt
 from typing import NamedTuple, overload
 
+from frontdesk.backtest.columns import NumberedNames
 from frontdesk.queues.estimate.model import READY_SECONDS
-from frontdesk.queues.estimate.record import WaitEstimate
+from frontdesk.queues.estimate.record import BANDS, WaitEstimate
 from frontdesk.queues.model import EstimateAccuracy
 
-# The first position of each group: patients far back in the line are few. 0: a doctor was ready,
-# and the estimate was 0 to 0.
-POSITIONS = (0, 1, 2, 3, 5, 9, 17, 33)
+# The first position of each group, by the bands of the interval's record. 0: a doctor was ready, and
+# the estimate was 0 to 0.
+POSITIONS = (0, *(ahead + 1 for ahead in BANDS))
 NO_INTERVAL = -1
 
 
@@ -33,7 +34,9 @@ class JudgedWait(NamedTuple):
 
 
 class JudgedWaits(Sequence[JudgedWait]):
-    """A sequence of JudgedWait that keeps 60 bytes of each."""
+    """A sequence of JudgedWait that keeps 60 bytes of each. `patient_class` are numbers of names, of
+    which "" is none.
+    """
 
     def __init__(self, rivals: Iterable[str]) -> None:
         self.plan_id = array("q")
@@ -44,15 +47,13 @@ class JudgedWaits(Sequence[JudgedWait]):
         self.high = array("i")
         self.position = array("i")
         self.rivals = {name: array("d") for name in rivals}
-        self.classes: list[str | None] = []
-        self._class_numbers: dict[str | None, int] = {}
-        self.class_number = array("i")
+        self.patient_class = array("i")
+        self.classes = NumberedNames()
 
     def __len__(self) -> int:
         return len(self.wait)
 
     def append(self, judged: JudgedWait) -> None:
-        name = judged.patient_class
         seconds, low, high = judged.estimate[:3]
         self.plan_id.append(judged.plan_id)
         self.joined_at.append(judged.joined_at)
@@ -63,10 +64,7 @@ class JudgedWaits(Sequence[JudgedWait]):
         self.position.append(judged.position)
         for rival, told in judged.rivals.items():
             self.rivals[rival].append(told)
-        if name not in self._class_numbers:
-            self._class_numbers[name] = len(self.classes)
-            self.classes.append(name)
-        self.class_number.append(self._class_numbers[name])
+        self.patient_class.append(self.classes.number_of(judged.patient_class or ""))
 
     @overload
     def __getitem__(self, index: int) -> JudgedWait: ...
@@ -79,7 +77,7 @@ class JudgedWaits(Sequence[JudgedWait]):
         high = self.high[index]
         return JudgedWait(
             self.plan_id[index],
-            self.classes[self.class_number[index]],
+            self.classes.name_of(self.patient_class[index]) or None,
             self.joined_at[index],
             self.wait[index],
             WaitEstimate(
@@ -199,9 +197,9 @@ def by_plan(judged: JudgedWaits) -> dict[int, BacktestFigures]:
 
 def by_class(judged: JudgedWaits) -> dict[str | None, BacktestFigures]:
     """In the order of the classes' names, patients without a class first."""
-    of_numbers = _grouped(judged, judged.class_number.__getitem__)
-    named = {judged.classes[number]: figures for number, figures in of_numbers.items()}
-    return dict(sorted(named.items(), key=lambda item: item[0] or ""))
+    of_numbers = _grouped(judged, judged.patient_class.__getitem__)
+    named = {judged.classes.name_of(number): figures for number, figures in of_numbers.items()}
+    return {name or None: figures for name, figures in sorted(named.items())}
 
 
 def by_hour(judged: JudgedWaits, zone: tzinfo = UTC) -> dict[int, BacktestFigures]:

@@ -258,9 +258,10 @@ class QueueReplay:
         """Move the patient by the rules of queues/encounters.py, and note what that ends."""
         one = self._encounter(event)
         before = (one.state, one.plan_id)
+        goes_on = one.state is EncounterState.IN_VISIT and one.doctor == event.doctor
         since = one.since
         TRANSITIONS[event.type](one, event)
-        if event.type is EventType.VISIT_STARTED:
+        if event.type is EventType.VISIT_STARTED and not goes_on:
             self._end_pause(event)
         if (one.state, one.plan_id) == before:
             if one.state is EncounterState.WAITING:

@@ -9,6 +9,7 @@ from frontdesk.backtest.columns import ABSENT, EncounterColumns
 from frontdesk.backtest.encounters_csv import EncountersCsv
 from frontdesk.backtest.judge import BacktestResult
 from frontdesk.backtest.window import RowsApart
+from frontdesk.text import count_text
 
 WITHOUT_END_SHARE = 0.1  # with more such visits the length of a visit and who is busy are in doubt
 WITHOUT_WAIT_END_SHARE = 0.1  # doctors look idle who had these patients
@@ -48,9 +49,9 @@ def warnings_of_file(found: EncountersCsv) -> Iterator[BacktestWarning]:
     if found.late_ends:
         yield BacktestWarning(
             "late_ends",
-            f"{_counted_visits(len(found.late_ends))} more than 24 hours after the start, at "
-            f"{_lines(found.late_ends)}; these visits count as without an end. Correct the date in "
-            "`ended`, or leave `ended` empty.",
+            f"{count_text(len(found.late_ends), 'visit')} with an end more than 24 hours after the "
+            f"start, at {_lines(found.late_ends)}. Such a visit counts as without an end. Correct "
+            "the date in `ended`, or leave `ended` empty.",
             tuple(found.late_ends),
         )
     if found.set_back:
@@ -64,13 +65,13 @@ def warnings_of_file(found: EncountersCsv) -> Iterator[BacktestWarning]:
 
 
 def warning_of_rows_apart(apart: RowsApart, zone: tzinfo = UTC) -> BacktestWarning:
-    rows = f"{len(apart.lines):,} row" + ("s come" if len(apart.lines) > 1 else " comes")
+    rows = count_text(len(apart.lines), "row")
     return BacktestWarning(
         "rows_apart",
-        f"Nobody joined between {_time(apart.since, zone)} and {_time(apart.until, zone)}, and only {rows} "
-        f"after that, at {_lines(apart.lines)}. The judged days are counted back from the latest "
-        "one, so they hold hardly any patient of the file. Correct or remove these rows, or reach "
-        f"back with --days to days before {_time(apart.since, zone)}.",
+        f"Nobody joined between {_time(apart.since, zone)} and {_time(apart.until, zone)}, and "
+        f"after that the file has only {rows}, at {_lines(apart.lines)}. The judged days are counted "
+        "back from the latest one, so they hold hardly any patient of the file. Correct or remove "
+        f"these rows, or reach back with --days to days before {_time(apart.since, zone)}.",
         tuple(apart.lines),
     )
 
@@ -125,10 +126,6 @@ def _repeated(rows: EncounterColumns) -> tuple[int, int]:
         repeated += digest == before
         before = digest
     return repeated, len(digests)
-
-
-def _counted_visits(count: int) -> str:
-    return "1 visit ends" if count == 1 else f"{count:,} visits end"
 
 
 def _lines(lines: Sequence[int]) -> str:

@@ -195,9 +195,10 @@ def off(
 
 @duty.query("list", "")
 def list_duties(tx: Tx) -> Output:
-    """List the doctors on duty."""
-    items = [each._asdict() for each in list_on_duty(tx)]
-    return listing(items, "provider_group_id doctor since_at", nothing="No doctor is on duty.")
+    """List the doctors on duty, and until when they pause."""
+    items = [each._asdict() for each in list_on_duty(tx, system_clock())]
+    columns = "provider_group_id doctor since_at paused_until"
+    return listing(items, columns, nothing="No doctor is on duty.")
 
 
 def _set_duty(context: CommandContext, group: int, doctor: str, *, on_duty: bool) -> Output:

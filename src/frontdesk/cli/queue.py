@@ -52,7 +52,7 @@ Patient = Annotated[
 
 _AGE = re.compile(r"([1-9][0-9]{0,3})d")
 BOARD_COLUMNS = (
-    "plan_id name doctors doctors_with_patients queue_length wait interval "
+    "plan_id name doctors doctors_with_patients doctors_paused queue_length wait interval "
     "last_hour.matched last_hour.mean_error_seconds"
 )
 ACCURACY_COLUMNS = (
@@ -94,22 +94,30 @@ def _move(context: CommandContext, plan: int, patient: str, *, waiting: bool) ->
 
 
 @commands.query("list", "--json")
-def list_(tx: Tx) -> Output:
+def list_(
+    tx: Tx,
+    *,
+    booked: Annotated[
+        bool, option("List the booked patients instead, by their time.", "--booked")
+    ] = False,
+) -> Output:
     """List the waiting patients by plan, in the order in which they are served.
 
     Booked patients are in the line from their time on.
     """
+    time_name = "not_before" if booked else "joined_at"
     items = [
         {
-            "plan_id": waiting.plan_id,
-            "patient": waiting.patient,
-            "joined_at": waiting.joined_at,
-            "class": waiting.patient_class,
-            "priority": waiting.priority,
+            "plan_id": patient.plan_id,
+            "patient": patient.patient,
+            time_name: patient.joined_at,
+            "class": patient.patient_class,
+            "priority": patient.priority,
         }
-        for waiting in list_waiting(tx, system_clock())
+        for patient in list_waiting(tx, system_clock(), booked=booked)
     ]
-    return listing(items, "plan_id patient joined_at class priority", nothing="Nobody is waiting.")
+    nothing = "Nobody is booked for later." if booked else "Nobody is waiting."
+    return listing(items, f"plan_id patient {time_name} class priority", nothing=nothing)
 
 
 @commands.change("rebuild", "")
@@ -203,6 +211,7 @@ def _board_item(of_plan: PlanBoard) -> dict[str, Any]:
         "provider_group_id": plan.provider_group.id,
         "doctors": of_plan.doctors,
         "doctors_with_patients": of_plan.busy_doctors,
+        "doctors_paused": of_plan.paused_doctors,
         **present.queue(of_plan.info),
         "interval": present.queue_interval(of_plan.info),
         "last_hour": {

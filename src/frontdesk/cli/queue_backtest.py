@@ -20,7 +20,6 @@ from frontdesk.backtest.encounters_csv import (
     read_encounters,
 )
 from frontdesk.backtest.figures import (
-    POSITIONS,
     BacktestFigures,
     by_class,
     by_hour,
@@ -46,6 +45,7 @@ from frontdesk.clock import find_time_zone, system_clock
 from frontdesk.config import Config
 from frontdesk.db import Tx
 from frontdesk.plans import list_plans
+from frontdesk.queues.estimate.record import band_of, band_text
 from frontdesk.queues.model import INTERVAL_SHARE, EstimateAccuracy
 from frontdesk.queues.store.events import list_history
 from frontdesk.reach import EVERY
@@ -398,16 +398,7 @@ def _rounded(item: Item) -> dict[str, Any]:
 
 
 def _positions(first: int) -> str:
-    if first == 0:
-        return "ready"
-    last = next((after - 1 for after in POSITIONS if after > first), None)
-    return (
-        f"{first} and more"
-        if last is None
-        else str(first)
-        if last == first
-        else f"{first} to {last}"
-    )
+    return "ready" if first == 0 else band_text(band_of(first - 1), counted_from=1)
 
 
 def _table_of_plans(plans: list[dict[str, Any]]) -> list[Part]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from frontdesk import codes
 from frontdesk.console import frame
+from frontdesk.console.rules import rules_text
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
 from frontdesk.errors import Conflict, Fault, FrontdeskError, Invalid, NotFound
@@ -19,22 +20,6 @@ LONGEST_NAME = 100
 _OVERTAKEN = "This has ended while the page was open. Nothing was changed."
 _NO_ACCOUNT = codes.operators.NO_SUCH["account"]  # of those that are named for support
 LONGEST_DAYS = 3650  # of a secret, as at the command line
-
-
-# The fields of the forms, as the pages call them.
-_LABELS = {
-    "accounts": "Accounts of support",
-    "days": "The secret ends after days",
-    "email": "E-mail",
-    "event_id": "One event",
-    "name": "Name",
-    "number": "The form",
-    "others": "The secret before it",
-    "roles": "Roles",
-    "scope": "Scopes",
-    "since": "All since",
-    "url": "Address",
-}
 
 # Shows a page again with what is wrong, and the status.
 Show = Callable[[str, int], Awaitable[Response]]
@@ -88,14 +73,8 @@ async def change(visit: Visit, work: Callable[[Tx], object], *, show: Show, afte
 
 async def _refused(error: FrontdeskError, show: Show) -> Response:
     if isinstance(error, Invalid) or error.code == _NO_ACCOUNT:
-        return await show(said(error), 422)
-    return await show(_OVERTAKEN if isinstance(error, NotFound) else said(error), 409)
-
-
-def said(error: FrontdeskError) -> str:
-    """The error as a sentence: the rules of its fields, else its detail."""
-    rules = [f"{_LABELS.get(fault.field, fault.field)}: {fault.message}." for fault in error.faults]
-    return " ".join(rules) or error.detail
+        return await show(rules_text(error), 422)
+    return await show(_OVERTAKEN if isinstance(error, NotFound) else rules_text(error), 409)
 
 
 def days_of(visit: Visit) -> timedelta | None:

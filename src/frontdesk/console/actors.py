@@ -13,14 +13,21 @@ _COMMAND_LINE = "cli:"
 
 
 def names_of(
-    tx: Tx, actors: Collection[str | None], reach: Reach, reader: User
+    tx: Tx,
+    actors: Collection[str | None],
+    reach: Reach,
+    reader: User,
+    *,
+    users: Mapping[int, User] | None = None,
 ) -> Mapping[str, str]:
     """A name for each of these actors, as `reader` is told: `you`, a user's name and e-mail, a client's
-    name, `an operator`, or the actor itself if it is known no more.
+    name, `an operator`, or the actor itself if it is known no more. `users` are those among them, by
+    id, where the caller has read them.
     """
     known = {actor for actor in actors if actor}
-    users = {id_ for id_ in map(user_id_of, known) if id_ is not None}
-    names = {user.actor: _name(user, reader) for user in find_users(tx, users).values()}
+    if users is None:
+        users = find_users(tx, {id_ for id_ in map(user_id_of, known) if id_ is not None})
+    names = {user.actor: _name(user, reader) for user in users.values() if user.actor in known}
     programs = {actor for actor in known - names.keys() if not actor.startswith(_COMMAND_LINE)}
     if programs:
         names |= access.find_client_names(tx, reach, programs)

@@ -22,6 +22,7 @@ from frontdesk.mapping.suggest.names import LONGEST_NAME
 from frontdesk.mapping.suggest.sample import SAMPLE_ROWS
 from frontdesk.mapping.suggest.suggestion import REPEATED
 from frontdesk.mapping.values import fold_name, mappable_field
+from frontdesk.text import count_text
 
 MOST_SELECTS = 40  # each has the names of all fields: the others take a text
 SURE = 0.8  # a confidence below it is a guess
@@ -189,13 +190,17 @@ def trial_words(suggestion: Json, missing: Sequence[str]) -> Trial:
     looked_at = suggestion["rows"]
     left_out = suggestion["skipped_rows"]
     bad = suggestion["refused_rows"]
-    first = f"the first {looked_at:,}" if looked_at >= SAMPLE_ROWS else f"its {looked_at:,}"
-    summary = f"Of {first} rows {looked_at - left_out - bad:,} are good."
+    first = "the first" if looked_at >= SAMPLE_ROWS else "its"
+    good = _number_are(looked_at - left_out - bad)
+    summary = f"Of {first} {count_text(looked_at, 'row')} {good} good."
     if left_out:
-        are = "is" if left_out == 1 else "are"
-        summary += f" {left_out:,} {are} left out: totals, or lines without a person."
+        summary += f" {_number_are(left_out)} left out: totals, or lines without a person."
     refused = [each for each in suggestion["refused"] if each["field"] not in chosen]
     return Trial(summary, [_fault_words(each) for each in refused])
+
+
+def _number_are(number: int) -> str:
+    return f"{number:,} {'is' if number == 1 else 'are'}"
 
 
 def _fault_words(fault: Json) -> str:

@@ -102,7 +102,6 @@ async def _serve(
     visit = Visit(app, request, app.clock())
     response = await _answer(visit, handler, for_, takes_file=takes_file)
     if visit.upload is not None:
-        # A browser shows no answer before it has sent the file, also one that was refused.
         await visit.upload.skip_rest(is_signed_in=visit.session is not None)
     return response
 

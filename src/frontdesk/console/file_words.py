@@ -9,6 +9,7 @@ from frontdesk.codes import Remedy, Where, complete
 from frontdesk.files import model
 from frontdesk.files.model import EligibilityFile, FileState, FileStep
 from frontdesk.files.undo import UndoNumbers
+from frontdesk.text import count_text
 
 _FILES = codes.files
 
@@ -28,15 +29,20 @@ class Number(NamedTuple):
     list: str | None
 
 
-# Why a file is held, after "Held: "; {} is the number that the brake counted.
+# Why a file is held, after "Held: ", by the number that the brake counted: of one, and of more.
+_HELD_FOR_NUMBER: dict[str, tuple[str, str]] = {
+    _FILES.TOO_MANY_MOVES: ("person would move between plans", "people would move between plans"),
+    _FILES.TOO_MANY_OTHER_PEOPLE: ("row describes another person", "rows describe other people"),
+    _FILES.TOO_MANY_SIMILAR: (
+        "new person looks like a stored one",
+        "new people look like stored ones",
+    ),
+    _FILES.TOO_MANY_PLACEHOLDERS: ("value stands for none", "values stand for none"),
+    _FILES.TOO_MANY_LOSE_ACCESS: ("person would lose access", "people would lose access"),
+    _FILES.BEGINS_LATER: ("person would begin later", "people would begin later"),
+    _FILES.TOO_MANY_ENDS: ("person would be ended", "people would be ended"),
+}
 _HELD_FOR: dict[str, str] = {
-    _FILES.TOO_MANY_MOVES: "{} people would move between plans",
-    _FILES.TOO_MANY_OTHER_PEOPLE: "{} rows describe other people",
-    _FILES.TOO_MANY_SIMILAR: "{} new people look like stored ones",
-    _FILES.TOO_MANY_PLACEHOLDERS: "{} values stand for none",
-    _FILES.TOO_MANY_LOSE_ACCESS: "{} people would lose access",
-    _FILES.BEGINS_LATER: "{} people would begin later",
-    _FILES.TOO_MANY_ENDS: "{} people would be ended",
     _FILES.OLDER_THAN_APPLIED: "it is older than an applied one",
     _FILES.OVERTAKEN: "a newer file has come",
     _FILES.NEEDS_MAPPING: "it needs a mapping",
@@ -170,7 +176,7 @@ def _taken_back(undo: EligibilityFile) -> tuple[str, str]:
     refused = undo.counts.get(model.REFUSED, 0)
     if not refused:
         return "plain", "undone"
-    rows = f"{refused:,} of {undo.rows_total or refused:,} rows refused"
+    rows = f"{refused:,} of {count_text(undo.rows_total or refused, 'row')} refused"
     if undo.counts.keys() == {model.REFUSED}:
         return "warn", f"its undo took nothing back: {rows}"
     return "warn", f"undone in part: {rows}"
@@ -193,7 +199,7 @@ def _done_words(file: EligibilityFile) -> tuple[str, str]:
         return "warn", f"it would be held: {held_for(file)}"
     refused = file.counts.get(model.REFUSED, 0)
     if refused:
-        return "warn", f"done, {refused:,} {'row' if refused == 1 else 'rows'} refused"
+        return "warn", f"done, {count_text(refused, 'row')} refused"
     return "good", "done"
 
 
@@ -221,8 +227,11 @@ def _running_words(file: EligibilityFile) -> str:
 def held_for(file: EligibilityFile) -> str:
     """Why the file is held, or would be, in a few words."""
     code = (file.problem or {}).get("code", "")
+    if code not in _HELD_FOR_NUMBER:
+        return _HELD_FOR.get(code, "a person has to look at it")
     number = (file.shown or {}).get(code, 0)
-    return _HELD_FOR.get(code, "a person has to look at it").format(f"{number:,}")
+    of_one, of_more = _HELD_FOR_NUMBER[code]
+    return f"{number:,} {of_one if number == 1 else of_more}"
 
 
 def numbers_of(file: EligibilityFile) -> list[Number]:

@@ -100,7 +100,7 @@ def describe_plan(of_plan: PlanBoard) -> PlanWords:
         wait="closed: no doctor on duty" if of_plan.is_closed else wait_text(info),
         interval=interval_text(info.low_seconds, info.high_seconds),
         waiting=info.queue_length,
-        doctors=_doctors_text(of_plan.doctors, of_plan.busy_doctors),
+        doctors=_doctors_text(of_plan),
         last_hour=_error_text(of_plan.last_hour),
     )
 
@@ -128,11 +128,16 @@ def interval_text(low: float | None, high: float | None) -> str:
     return f"{int(low // MINUTE):,} to {ceil(high / MINUTE):,} min"
 
 
-def _doctors_text(doctors: int, busy: int) -> str:
-    if not doctors:
+def _doctors_text(of_plan: PlanBoard) -> str:
+    """`3 doctors, 1 busy, 1 paused`, without what is 0."""
+    if not of_plan.doctors:
         return ""
-    text = count_text(doctors, "doctor")
-    return f"{text}, {busy} busy" if busy else text
+    text = count_text(of_plan.doctors, "doctor")
+    if of_plan.busy_doctors:
+        text += f", {of_plan.busy_doctors} busy"
+    if of_plan.paused_doctors:
+        text += f", {of_plan.paused_doctors} paused"
+    return text
 
 
 def _error_text(accuracy: EstimateAccuracy | None) -> str:

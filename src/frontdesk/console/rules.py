@@ -13,6 +13,15 @@ LABELS = {
     "expiry_date": "Last day of access",
     "zipcode": "Zip code",
     "relationship_code_hipaa": "Relationship code (HIPAA)",
+    # Of the forms of an account's admin.
+    "accounts": "Accounts of support",
+    "days": "The secret ends after days",
+    "event_id": "One event",
+    "number": "The form",
+    "others": "The secret before it",
+    "scope": "Scopes",
+    "since": "All since",
+    "url": "Address",
 }
 
 

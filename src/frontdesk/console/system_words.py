@@ -113,7 +113,7 @@ def _files(state: SystemState) -> Iterator[Part]:
     waiting, since = state.files[FileState.WAITING]
     running, _ = state.files[FileState.RUNNING]
     held, held_since = state.files[FileState.HELD]
-    text = f"{waiting:,} wait, {running:,} run"
+    text = f"{_number_do(waiting, 'wait')}, {_number_do(running, 'run')}"
     if since is not None and state.as_of - since >= WAITING_FILE:
         text = f"{text}; the oldest waits for {span_text(state.as_of - since)}"
         yield Part("Files", "warn", "wait", text, "FrontdeskFileWaiting")
@@ -121,9 +121,8 @@ def _files(state: SystemState) -> Iterator[Part]:
         yield Part("Files", "good", "are loaded", text)
     if held:
         ago = "" if held_since is None else f", the oldest came {_ago(state, held_since)} ago"
-        yield Part(
-            "Held files", "warn", f"{held:,}", f"wait for a person{ago}", "FrontdeskFileHeld"
-        )
+        text = f"{'waits' if held == 1 else 'wait'} for a person{ago}"
+        yield Part("Held files", "warn", f"{held:,}", text, "FrontdeskFileHeld")
 
 
 def _upkeep(state: SystemState) -> Iterator[Part]:
@@ -140,10 +139,14 @@ def _upkeep(state: SystemState) -> Iterator[Part]:
         yield Part("Erasures", "warn", "wait", text, "FrontdeskErasuresWaiting")
 
 
+def _number_do(number: int, verb: str) -> str:
+    return f"{number:,} {verb}s" if number == 1 else f"{number:,} {verb}"
+
+
 def _ago(state: SystemState, at: datetime) -> str:
     return span_text(state.as_of - at)
 
 
-def count_text(count: int) -> str:
+def bounded_text(count: int) -> str:
     """A bounded count: `12`, and `1,000+` from the bound on."""
     return f"{MOST_COUNTED - 1:,}+" if count >= MOST_COUNTED else f"{count:,}"

@@ -146,17 +146,14 @@ def _around(tx: Tx, visit: Visit, path: str, entries: Collection[Mapping[str, An
         for entry in entries
         if entry["subject_id"] is not None and subject_of(str(entry["action"])) is Subject.USER
     }
-    own = {
-        user_id
-        for user_id, user in find_users(tx, named).items()
-        if visit.reach.covers(user.account_id)
-    }
+    users = find_users(tx, named)
+    own = {id_ for id_, user in users.items() if visit.reach.covers(user.account_id)}
     is_of_all = visit.account_id is None
     account_ids = {entry["account_id"] for entry in entries} - {None}
     return Around(
         path=path,
         reader=visit.user,
-        names=names_of(tx, actors, visit.reach, visit.user),
+        names=names_of(tx, actors, visit.reach, visit.user, users=users),
         shows_user=lambda user_id: is_of_all or user_id in own,
         accounts=access.find_account_names(tx, account_ids) if is_of_all else {},
     )

@@ -7,6 +7,7 @@ from enum import StrEnum
 from functools import wraps
 from typing import NamedTuple
 
+from frontdesk import codes
 from frontdesk.console import frame
 from frontdesk.console.file_words import StateWords
 from frontdesk.console.visit import Visit
@@ -15,11 +16,13 @@ from frontdesk.errors import NotFound
 from frontdesk.files.drafts import applied_file
 from frontdesk.files.drafts.steps import DraftKey, get_draft
 from frontdesk.files.model import Draft, DraftState, WrongState
+from frontdesk.text import count_text
 from frontdesk.web.problems import PROBLEMS
 from frontdesk.web.response import Response
 
 UPLOADS = "/console/accounts/{account_id}/uploads"
 UPLOAD = UPLOADS + "/{draft_id}"
+_NO_UPLOAD = codes.operators.NO_SUCH["eligibility file"]
 _LARGEST_VERSION = 2**31 - 1
 
 
@@ -42,22 +45,37 @@ class Said(NamedTuple):
 Handler = Callable[[Visit], Awaitable[Response]]
 
 
-def or_its_file(handler: Handler) -> Handler:
-    """A handler that leads to the file of an upload that was applied and is deleted since: people go
-    back in their browser.
+def or_what_became(handler: Handler) -> Handler:
+    """A handler that leads to the file of an upload that was applied and is deleted since, and else says
+    that there is no such upload any more: people go back in their browser.
     """
 
     @wraps(handler)
     async def serve(visit: Visit) -> Response:
         try:
             return await handler(visit)
-        except NotFound:
-            file_id = await visit.app.ask(lambda tx: applied_file(tx, _id_of(visit), visit.account))
-            if file_id is None:
+        except NotFound as error:
+            if error.code != _NO_UPLOAD:
                 raise
-            return frame.go_to(_path_of_file(visit.account, file_id))
+            file_id = await visit.app.ask(lambda tx: applied_file(tx, _id_of(visit), visit.account))
+            if file_id is not None:
+                return frame.go_to(_path_of_file(visit.account, file_id))
+            return _over(visit, error)
 
     return serve
+
+
+def _over(visit: Visit, error: NotFound) -> Response:
+    """The page in place of one of an upload that was discarded, or is over a day old; and of one that
+    never was, or is another account's: they look the same.
+    """
+    return frame.show(
+        visit,
+        "An upload that is over",
+        "uploads/over.html",
+        status=PROBLEMS[error.kind].status,
+        uploads=UPLOADS.format(account_id=visit.account),
+    )
 
 
 def draft_of(tx: Tx, visit: Visit) -> Draft:
@@ -118,7 +136,7 @@ def draft_words(draft: Draft) -> StateWords:
 
 
 def _open_questions(number: int) -> str:
-    return "1 question is open" if number == 1 else f"{number} questions are open"
+    return f"{count_text(number, 'question')} {'is' if number == 1 else 'are'} open"
 
 
 def _path(account_id: int, draft_id: int, step: Step | None) -> str:

@@ -26,7 +26,7 @@ from frontdesk.console.upload import (
     Step,
     draft_of,
     key_of,
-    or_its_file,
+    or_what_became,
     overtaken,
     path_here,
     path_of,
@@ -123,13 +123,14 @@ TAKEN = Refusal()
 
 
 @PAGES.get(_PATH, for_=Right.FILES_WRITE)
-@or_its_file
+@or_what_became
 async def show_columns(visit: Visit) -> Response:
     """Show what is suggested for each column, or what was chosen for it."""
     return await _show(visit, TAKEN)
 
 
 @PAGES.post(_PATH, for_=Right.FILES_WRITE)
+@or_what_became
 async def choose_columns(visit: Visit) -> Response:
     """Take the choices, and begin the dry run; or save them under a name."""
     draft = await visit.app.ask(partial(draft_of, visit=visit))
@@ -154,6 +155,7 @@ async def choose_columns(visit: Visit) -> Response:
 
 
 @PAGES.post(_PATH + "/text", for_=Right.FILES_WRITE)
+@or_what_became
 async def write_mapping(visit: Visit) -> Response:
     """Take the mapping as a text."""
     try:
@@ -168,6 +170,7 @@ async def write_mapping(visit: Visit) -> Response:
 
 
 @PAGES.post(_PATH + "/saved", for_=Right.FILES_WRITE)
+@or_what_became
 async def use_saved(visit: Visit) -> Response:
     """Read the file by a mapping that the account has saved."""
     name = MappingName(visit.account, visit.form.text("saved"))
@@ -184,6 +187,7 @@ async def use_saved(visit: Visit) -> Response:
 
 
 @PAGES.post(_PATH + "/sheet", for_=Right.FILES_WRITE)
+@or_what_became
 async def choose_sheet(visit: Visit) -> Response:
     """Read another sheet of the workbook, or say that the one that is read is meant."""
     sheet = visit.form.text("sheet", longest=LONGEST_SHEET)

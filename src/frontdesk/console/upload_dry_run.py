@@ -14,7 +14,7 @@ from frontdesk.console.upload import (
     Step,
     draft_of,
     key_of,
-    or_its_file,
+    or_what_became,
     overtaken,
     path_of,
     step_of,
@@ -60,13 +60,14 @@ class DryRunPage(NamedTuple):
 
 
 @PAGES.get(_DRY_RUN, for_=Right.FILES_WRITE)
-@or_its_file
+@or_what_became
 async def show_dry_run(visit: Visit) -> Response:
     """Show how far the dry run is, and what the file would do."""
     return await _show_dry_run(visit, Said())
 
 
 @PAGES.post(_DRY_RUN, for_=Right.FILES_WRITE)
+@or_what_became
 async def start_dry_run(visit: Visit) -> Response:
     """Begin the dry run of the present plan, mode and mapping."""
     visit.app.refuse_used_up_storage(visit.account)
@@ -84,14 +85,14 @@ async def start_dry_run(visit: Visit) -> Response:
 
 
 @PAGES.get(_APPLY, for_=Right.FILES_WRITE)
-@or_its_file
+@or_what_became
 async def ask_to_apply(visit: Visit) -> Response:
     """Show once more what the file would do, before it is applied."""
     return await _show_apply(visit, Said())
 
 
 @PAGES.post(_APPLY, for_=Right.FILES_WRITE)
-@or_its_file
+@or_what_became
 async def apply(visit: Visit) -> Response:
     """Apply the file, and lead to its page. Pressed again, in this or another window, it leads to the
     same file.

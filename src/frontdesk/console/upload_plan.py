@@ -10,7 +10,15 @@ from frontdesk.console import frame
 from frontdesk.console.actors import names_of
 from frontdesk.console.door import Pages
 from frontdesk.console.rules import rules_by_field
-from frontdesk.console.upload import UPLOAD, Said, draft_of, key_of, or_its_file, overtaken, way_on
+from frontdesk.console.upload import (
+    UPLOAD,
+    Said,
+    draft_of,
+    key_of,
+    or_what_became,
+    overtaken,
+    way_on,
+)
 from frontdesk.console.visit import LONGEST_TEXT, Visit
 from frontdesk.db import Tx
 from frontdesk.errors import Fault, Invalid
@@ -37,7 +45,7 @@ class PlanPage(NamedTuple):
 
 
 @PAGES.get(UPLOAD, for_=Right.FILES_WRITE)
-@or_its_file
+@or_what_became
 async def go_on(visit: Visit) -> Response:
     """Lead to the step where the upload stands; to its file once it was applied."""
     draft = await visit.app.ask(lambda tx: draft_of(tx, visit))
@@ -45,13 +53,14 @@ async def go_on(visit: Visit) -> Response:
 
 
 @PAGES.get(UPLOAD + "/plan", for_=Right.FILES_WRITE)
-@or_its_file
+@or_what_became
 async def show_plan(visit: Visit) -> Response:
     """Ask for the plan, and what the file says of the people that it omits."""
     return await _show(visit, Said())
 
 
 @PAGES.post(UPLOAD + "/plan", for_=Right.FILES_WRITE)
+@or_what_became
 async def take_plan(visit: Visit) -> Response:
     """Set the plan and the mode, and lead to the next step."""
     key = key_of(visit)
@@ -71,6 +80,7 @@ async def take_plan(visit: Visit) -> Response:
 
 
 @PAGES.post(UPLOAD + "/discard", for_=Right.FILES_WRITE)
+@or_what_became
 async def discard_upload(visit: Visit) -> Response:
     """End the upload, and lead to the list of uploads."""
     key = key_of(visit)

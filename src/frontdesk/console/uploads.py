@@ -15,8 +15,16 @@ from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
 from frontdesk.errors import FrontdeskError, Invalid, Malformed, RateLimited
 from frontdesk.files.actions import FILE_NAME_LENGTH
-from frontdesk.files.drafts.steps import LIVES, DraftUpload, NewDraft, begin_draft, list_drafts
-from frontdesk.files.model import Draft, TooManyBytes
+from frontdesk.files.drafts.steps import (
+    ENDS_BY_ITSELF,
+    LIVES,
+    DraftUpload,
+    NewDraft,
+    begin_draft,
+    count_drafts,
+    list_drafts,
+)
+from frontdesk.files.model import BrokeOff, Draft, TooManyBytes
 from frontdesk.formats.source import (
     START_BYTES,
     UnsupportedContent,
@@ -107,14 +115,14 @@ async def upload(visit: Visit) -> Response:
     except HttpError as error:
         words = BROKE_OFF if error.kind in _BROKEN else f"{error.detail} Nothing was stored."
         return await _show(visit, Said(words, PROBLEMS[error.kind].status))
-    except (Invalid, Malformed, RateLimited, TooManyBytes, UnsupportedContent) as error:
+    except (BrokeOff, Invalid, Malformed, RateLimited, TooManyBytes, UnsupportedContent) as error:
         return await _show(visit, _not_stored(error))
     return frame.go_to(path_of(draft, Step.PLAN))
 
 
 async def _store(visit: Visit, sent: FormWithFile) -> Draft:
-    """Raises Invalid, Malformed, UnsupportedContent, RateLimited, TooManyBytes, HttpError, SignInNeeded,
-    NoRight; then nothing stays stored.
+    """Raises Invalid, Malformed, UnsupportedContent, RateLimited, TooManyBytes, BrokeOff, HttpError,
+    SignInNeeded, NoRight; then nothing stays stored.
     """
     app = visit.app
     encoding = visit.form.text("encoding") or UTF_8
@@ -130,7 +138,7 @@ async def _store(visit: Visit, sent: FormWithFile) -> Draft:
     name = (sent.file_name or "")[-FILE_NAME_LENGTH:] or None
     new = NewDraft(visit.account, name, encoding=encoding)
     draft = await app.write(lambda tx: begin_draft(tx, new, visit.requester))
-    content = DraftUpload(app.db, draft)
+    content = DraftUpload(app.db, draft, app.clock)
     content.write(start)
 
     def finish() -> Draft:
@@ -173,11 +181,12 @@ def _not_stored(error: FrontdeskError) -> Said:
 
 
 async def _show(visit: Visit, said: Said) -> Response:
-    def read(tx: Tx) -> tuple[list[DraftRow], list[Plan]]:
+    def read(tx: Tx) -> tuple[list[DraftRow], list[Plan], int]:
         plans = list_plans(tx, visit.reach)
-        return draft_rows(tx, visit, plans), plans
+        counts = count_drafts(tx, visit.account, now=visit.now)
+        return draft_rows(tx, visit, plans), plans, counts.arriving
 
-    rows, plans = await visit.app.ask(read)
+    rows, plans, arriving = await visit.app.ask(read)
     return frame.show(
         visit,
         "Upload a file",
@@ -187,5 +196,7 @@ async def _show(visit: Visit, said: Said) -> Response:
         rows=rows,
         plans=plans,
         lives=LIVES,
+        arriving=arriving,
+        ends_by_itself=ENDS_BY_ITSELF,
         **chooser_values(visit),
     )

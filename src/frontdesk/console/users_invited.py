@@ -33,13 +33,15 @@ async def show_invitations(visit: Visit) -> Response:
 
 
 async def _page(visit: Visit, message: str = "", status: int = 200) -> Response:
-    before = visit.parameter("before")
-    is_number = before.isascii() and before.isdecimal() and len(before) < len(str(directory.LAST))
-    before_id = int(before) if is_number else directory.LAST
+    before_id = visit.number("before")
 
     def read(tx: Tx) -> tuple[list[UserInvitation], Mapping[str, str]]:
         found = links.list_invitations_of_home(
-            tx, visit.account_id, now=visit.now, before_id=before_id, limit=PAGE + 1
+            tx,
+            visit.account_id,
+            now=visit.now,
+            before_id=before_id or directory.LAST,
+            limit=PAGE + 1,
         )
         return found, names_of(tx, {each.invited_by for each in found}, visit.reach, visit.user)
 
@@ -55,7 +57,7 @@ async def _page(visit: Visit, message: str = "", status: int = 200) -> Response:
         names=names,
         roles=roles_of(visit),
         place=place,
-        first=place if is_number else None,
+        first=None if before_id is None else place,
         next=f"{place}?before={page[-1].id}" if len(found) > len(page) else None,
         message=message,
         typed=visit.form.fields,

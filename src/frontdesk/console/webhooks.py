@@ -8,17 +8,18 @@ from typing import Any
 
 from frontdesk import events
 from frontdesk.console import frame
-from frontdesk.console.account_parts import Shown, change, chosen, reveal, said
+from frontdesk.console.account_parts import Shown, change, chosen, reveal
 from frontdesk.console.door import Pages
 from frontdesk.console.visit import Visit
 from frontdesk.db import Tx
-from frontdesk.errors import Conflict, FrontdeskError, Invalid, NotFound
+from frontdesk.errors import Conflict, NotFound
 from frontdesk.events import endpoints
+from frontdesk.events.cursors import CursorGone
+from frontdesk.events.endpoints import EndpointPaused
 from frontdesk.events.model import EVENT_TYPES, EndpointState, PauseReason, WebhookEndpoint
 from frontdesk.events.signature import derive_secret, secret_text
 from frontdesk.users.model import Right
 from frontdesk.users.once import new_number
-from frontdesk.users.sessions import refuse_unless_fresh
 from frontdesk.web.response import Response
 
 PAGES = Pages()
@@ -213,19 +214,19 @@ async def delete_endpoint(visit: Visit) -> Response:
 async def _change(visit: Visit, work: Callable[[Tx, WebhookEndpoint], object]) -> Response:
     """Change the locked endpoint, and wake the worker; say on the page why it can't be changed."""
     endpoint_id = _id(visit)
-    refuse_unless_fresh(visit.own_session, now=visit.now)
-    try:
-        await visit.app.write(
-            lambda tx: work(tx, events.get_endpoint(tx, visit.account, endpoint_id, lock=True))
-        )
-    except NotFound:
-        raise
-    except Invalid as error:
-        return await _endpoint_page(visit, said(error), 422)
-    except FrontdeskError as error:
-        return await _endpoint_page(visit, said(error), 409)
+
+    def lock_and_work(tx: Tx) -> None:
+        endpoint = events.get_endpoint(tx, visit.account, endpoint_id, lock=True)
+        try:
+            work(tx, endpoint)
+        except (EndpointPaused, CursorGone) as refused:
+            raise Conflict(refused.detail) from None
+
+    after = f"{_place(visit)}/{endpoint_id}"
+    show = partial(_endpoint_page, visit)
+    response = await change(visit, lock_and_work, show=show, after=after)
     visit.app.db.announce_work()
-    return frame.go_to(f"{_place(visit)}/{endpoint_id}")
+    return response
 
 
 def _version(endpoint: WebhookEndpoint) -> str:

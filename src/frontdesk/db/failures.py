@@ -25,6 +25,7 @@ BACK_EVENT = "database_back"
 QUIET_SECONDS = 10.0
 # A standby, a demoted primary, or set so by its operator. The driver raises no OperationalError.
 READ_ONLY_STATE = "25006"
+_SQLITE_ERROR = 1  # the statement's fault, such as a column that is missing
 _LOST_RACE_STATES = {"40001", "40P01"}  # serialization failure, deadlock
 
 
@@ -206,7 +207,7 @@ def as_unavailable(error: DBAPIError | PoolTimeout) -> Unavailable | None:
     if known is not None:
         return unavailable(known, busy=state is not None and known is DatabaseState.BUSY)
     away = (state or "").startswith(("08", "53", "57", "58"))
-    if away or isinstance(error, OperationalError):
+    if away or (isinstance(error, OperationalError) and sqlite_code != _SQLITE_ERROR):
         return unavailable(_refusal(error))
     return None
 

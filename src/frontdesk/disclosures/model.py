@@ -87,6 +87,11 @@ class CallersWords(NamedTuple):
     text: str
 
 
+# Answers that prove nothing of a caller: the e-mail address is what a caller wants changed, and the page
+# of the person prints the external_id, as letters and cards of a customer do.
+NO_FACTS = frozenset({CheckedField.EMAIL, CheckedField.EXTERNAL_ID})
+
+
 class CallersChecks(NamedTuple):
     """What the caller of a user's session said of a person within the last hour: by field, the newest
     first, whether it matched. `left`: how many more checks of the person this hour allows, by anyone.
@@ -97,11 +102,9 @@ class CallersChecks(NamedTuple):
 
     @property
     def facts(self) -> frozenset[CheckedField]:
-        """The fields of which the caller knew the value. The e-mail address is no fact: it is what a
-        caller wants changed.
-        """
+        """The fields of which the caller knew the value, without NO_FACTS."""
         known = frozenset(field for field, agrees in self.matches.items() if agrees)
-        return known - {CheckedField.EMAIL}
+        return known - NO_FACTS
 
 
 class Opening(NamedTuple):

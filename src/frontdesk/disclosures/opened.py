@@ -105,7 +105,8 @@ def read_opened(
     """
     member = get_kept(tx, reach, member_id)
     holder = Holder(requester.actor, session_id)
-    require_open(tx, reach, member["id"], holder, now=requester.now)
+    if find_opening(tx, member["id"], holder, now=requester.now) is None:
+        raise RecordNotOpen
     account_id = member["account_id"]
     audit.record_action(tx, requester, "member.read", account_id, member["id"], session=session_id)
     [owner] = find_owners(tx, [member["plan_id"]]).rows

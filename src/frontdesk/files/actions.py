@@ -18,7 +18,7 @@ from frontdesk.codes import Remedy
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import write_alone
 from frontdesk.errors import Fault, Invalid, NotFound, RateLimited
-from frontdesk.files import model, store
+from frontdesk.files import model, row_store, store
 from frontdesk.files.approvers import find_obstacle
 from frontdesk.files.content import MOST_BYTES, ContentUpload
 from frontdesk.formats.model import FileMode
@@ -325,11 +325,11 @@ def refuse_undo(tx: Tx, file: model.EligibilityFile) -> None:
         raise model.WrongState(
             f"The file is {file.state}. Let it end, or cancel it, before it is undone."
         )
-    if file.counts and store.next_chunk(tx, file.id, 0) is None:
+    if file.counts and row_store.next_chunk(tx, file.id, 0) is None:
         raise model.WrongState(
             "The file is too old to be undone: retention has deleted its report."
         )
-    undos = _undos(tx, file.id)
+    undos = _chain(file.id, partial(store.find_undo, tx))
     if len(undos) % 2:
         undo = get_file(tx, model.FileKey(undos[-1], Reach.of(file.account_id)))
         if undo.state is not model.FileState.DONE:
@@ -384,27 +384,35 @@ def overtaken_by(tx: Tx, file: model.EligibilityFile) -> str:
 
 
 def is_undone(tx: Tx, file_id: int) -> bool:
-    """Whether the file was undone, and that undo was not. An undo that waits, runs or is held has
-    taken nothing back yet.
+    """Whether the file was undone, in part at least, and that undo was not. An undo that waits, runs or
+    is held has taken nothing back yet, and one that has refused every row never will.
     """
-    return undone_by(tx, file_id) is not None
+    return len(_chain(file_id, partial(_effective_undo, tx))) % 2 == 1
 
 
 def undone_by(tx: Tx, file_id: int) -> int | None:
-    """The id of the undo by which the file is undone, as `is_undone`. It may have refused rows, all of
-    them too: those people are as they were.
+    """The id of the undo by which the file is undone, as `is_undone`, or the newest that has ended and
+    has taken nothing back.
     """
-    undos = _undos(tx, file_id, are_done=True)
-    return undos[-1] if len(undos) % 2 else None
+    undos = _chain(file_id, partial(_effective_undo, tx))
+    if undos:
+        return undos[-1] if len(undos) % 2 else None
+    return next((undo_id for undo_id, _ in store.done_undos(tx, file_id)), None)
 
 
-def _undos(tx: Tx, file_id: int, *, are_done: bool = False) -> list[int]:
+def _effective_undo(tx: Tx, file_id: int) -> int | None:
+    """The newest undo of the file that has ended and has taken something back."""
+    undos = store.done_undos(tx, file_id)
+    return next((undo_id for undo_id, has_changed in undos if has_changed), None)
+
+
+def _chain(file_id: int, find: Callable[[int], int | None]) -> list[int]:
     """The undo of the file, the undo of that undo, and so on. After an odd number of undos the file
     is undone.
     """
     undos: list[int] = []
     while True:
-        undo = store.find_undo(tx, undos[-1] if undos else file_id, is_done=are_done)
+        undo = find(undos[-1] if undos else file_id)
         if undo is None:
             return undos
         undos.append(undo)

@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 from frontdesk import audit
 from frontdesk.access import client_number
 from frontdesk.access.accounts import LIVE_SECRETS
+from frontdesk.audit.actors import user_id_of
 from frontdesk.db import Tx
 from frontdesk.files import model, store
 
 HELD_RIGHT_BEFORE = timedelta(days=1)  # the file came
-USER = "user:"  # how the actor of a user of the console begins
 
 
 def find_obstacle(
@@ -38,7 +38,7 @@ def find_obstacle(
             "your secret. Somebody else has to approve it."
         )
     is_new = approves_since is None or approves_since > file.created_at - HELD_RIGHT_BEFORE
-    if actor.startswith(USER) and is_new:
+    if user_id_of(actor) is not None and is_new:
         return (
             "You may approve files that came a day or more after you were given the right to. Somebody "
             "who has held it longer has to approve this one."
@@ -50,7 +50,7 @@ def _users_behind(tx: Tx, actor: str, came_at: datetime) -> set[str]:
     """The user, or the users who know the client's secret: who made one that worked when the file
     came, or one since.
     """
-    if actor.startswith(USER):
+    if user_id_of(actor) is not None:
         return {actor}
     client = client_number(tx, actor)
     if client is None:
@@ -61,6 +61,6 @@ def _users_behind(tx: Tx, actor: str, came_at: datetime) -> set[str]:
         if worked == LIVE_SECRETS:
             break
         worked += made_at <= came_at
-        if maker.startswith(USER):
+        if user_id_of(maker) is not None:
             known.add(maker)
     return known

@@ -24,7 +24,7 @@ from frontdesk.config import Uniqueness
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time
 from frontdesk.errors import Conflict, Unavailable
-from frontdesk.files import store
+from frontdesk.files import row_store, store
 from frontdesk.files.model import (
     BY_ABSENCE,
     GAINED,
@@ -133,12 +133,12 @@ class FileClaim:
         """
         file = self.file
         if rows_done and not file.rows_done and file.shown and not file.dry_run:
-            store.delete_outcomes(tx, file.id)
+            row_store.delete_outcomes(tx, file.id)
             file = replace(file, chunks_done=0, counts={}, codes={})
-        size = store.insert_outcomes(tx, file.id, file.chunks_done, outcomes)
+        size = row_store.insert_outcomes(tx, file.id, file.chunks_done, outcomes)
         usage.count(tx.engine, file.account_id, history=size)
         counts, by_code = _count_outcomes(outcomes)
-        store.insert_lists(tx, file.id, file.chunks_done, map(str, {*counts, *by_code}))
+        row_store.insert_lists(tx, file.id, file.chunks_done, map(str, {*counts, *by_code}))
         self.save(
             tx,
             chunks_done=file.chunks_done + 1,

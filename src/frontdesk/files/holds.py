@@ -8,7 +8,7 @@ from functools import partial
 from frontdesk.access.accounts import get_account
 from frontdesk.clock import account_day
 from frontdesk.db import Tx
-from frontdesk.files import model, store
+from frontdesk.files import model, row_store
 from frontdesk.files.brakes import ApprovalNeeded, Reason
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.forecast import Tally
@@ -26,7 +26,7 @@ def shown_losses(claim: FileClaim) -> Sequence[int]:
     """The ids, in order, of the members with a loss of access that a person has approved."""
     if not claim.file.approved:
         return ()
-    return claim.db.ask(partial(store.shown_losses, file_id=claim.file.id))
+    return claim.db.ask(partial(row_store.shown_losses, file_id=claim.file.id))
 
 
 def hold(
@@ -45,7 +45,7 @@ def hold(
     shown = {str(reason.code): reason.number for reason in reasons}
     with claim.write() as tx:
         if not claim.file.dry_run:
-            store.delete_outcomes(tx, claim.file.id)
+            row_store.delete_outcomes(tx, claim.file.id)
             claim.save(tx, chunks_done=0, counts={}, codes={})
         claim.save(tx, approved=False, shown=shown)
     for lines in lists:

@@ -23,7 +23,7 @@ from frontdesk.eligibility.same_person import (
     spellings,
     versions_of,
 )
-from frontdesk.files import model, store
+from frontdesk.files import model, row_store
 from frontdesk.files.absence import find_missing
 from frontdesk.files.check import CheckResult, open_rows
 from frontdesk.files.claims import FileClaim, GoOn, reading_ahead
@@ -101,7 +101,7 @@ def _lines(
     for first in range(0, file.chunks_done, CHUNKS_TOGETHER):
         chunks = range(first, first + CHUNKS_TOGETHER)
         yield from db.ask(
-            partial(store.list_lines, file_id=file.id, outcome=outcome, chunks=chunks)
+            partial(row_store.list_lines, file_id=file.id, outcome=outcome, chunks=chunks)
         )
 
 

@@ -360,6 +360,10 @@ class DraftChanged(WrongState):
     field = "version"
 
 
+class BrokeOff(WrongState):
+    """The draft was deleted while its content arrived: nothing of it had come for some minutes."""
+
+
 class TooManyBytes(FileActionRefused, kind=Kind.TOO_LARGE, code=codes.faults.TOO_MANY_BYTES):
     """The files of the account that wait have as many bytes as they may have."""
 

@@ -14,7 +14,7 @@ import orjson
 
 from frontdesk import codes
 from frontdesk.db import Database, Tx
-from frontdesk.files import model, store
+from frontdesk.files import model, row_store
 from frontdesk.plans import external_ids_of
 
 # A spreadsheet takes a cell that begins so for a formula.
@@ -124,10 +124,10 @@ def _next_lines(
     """The number of the next chunk from this one on that may have selected lines, and these. `plans`
     keeps the external_ids of plans that were looked up.
     """
-    chunk = store.next_chunk(tx, file_id, from_chunk, word=selection.word)
+    chunk = row_store.next_chunk(tx, file_id, from_chunk, word=selection.word)
     if chunk is None:
         return None
-    outcomes = store.chunk_outcomes(tx, file_id, chunk, **selection._asdict())
+    outcomes = row_store.chunk_outcomes(tx, file_id, chunk, **selection._asdict())
     left = {outcome.left_plan_id for outcome in outcomes if outcome.left_plan_id}
     unknown = left - plans.keys()
     if unknown:

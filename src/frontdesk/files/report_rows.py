@@ -3,7 +3,7 @@ that it is about.
 """
 
 from frontdesk.db import Tx
-from frontdesk.files import store
+from frontdesk.files import row_store
 from frontdesk.files.model import RowOutcome
 from frontdesk.files.report import ReportCursor, ReportFilter, is_selected, report_lines
 
@@ -17,10 +17,10 @@ def row_page(
     page: list[RowOutcome] = []
     from_chunk = after.chunk
     while True:
-        chunk = store.next_chunk(tx, file_id, from_chunk, word=selection.word)
+        chunk = row_store.next_chunk(tx, file_id, from_chunk, word=selection.word)
         if chunk is None:
             return page, None
-        found = store.chunk_outcomes(tx, file_id, chunk, **selection._asdict())
+        found = row_store.chunk_outcomes(tx, file_id, chunk, **selection._asdict())
         rows = [row for row in found if _has_selected_line(row, selection)]
         start = after.line if chunk == after.chunk else 0
         end = start + size - len(page)

@@ -37,7 +37,7 @@ from frontdesk.db.service_role import ANALYSED
 from frontdesk.eligibility.dry_run import dry_run
 from frontdesk.errors import FrontdeskError, Invalid, Unavailable
 from frontdesk.events.model import AccountEventType, NewEvent
-from frontdesk.files import model, store
+from frontdesk.files import model, row_store
 from frontdesk.files.absence import find_ends
 from frontdesk.files.actions import delete_content
 from frontdesk.files.brakes import ApprovalNeeded, find_reasons, list_affected
@@ -188,7 +188,7 @@ def _save_check(tx: Tx, claim: FileClaim, check: CheckResult) -> None:
     """
     file = claim.file
     if file.dry_run:
-        store.delete_outcomes(tx, file.id)
+        row_store.delete_outcomes(tx, file.id)
         claim.save(tx, chunks_done=0, rows_done=0, counts={}, codes={})
     if file.step is not model.FileStep.CHECK and not file.dry_run:
         return

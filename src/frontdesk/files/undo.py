@@ -26,7 +26,7 @@ from frontdesk.eligibility.undo import (
     restore,
     undo_dry_run,
 )
-from frontdesk.files import model, store
+from frontdesk.files import model, row_store, store
 from frontdesk.files.actions import get_file
 from frontdesk.files.brakes import Limits, list_losses, reasons_of_losses
 from frontdesk.files.claims import FileClaim
@@ -55,7 +55,7 @@ def undo_rows(claim: FileClaim, undone_id: int) -> None:
     if claim.file.step is model.FileStep.CHECK:
         _hold_if_too_many_lose(claim, undone, today)
         with claim.write() as tx:  # the report may have the lists of a held undo
-            store.delete_outcomes(tx, claim.file.id)
+            row_store.delete_outcomes(tx, claim.file.id)
             empty: dict[str, Any] = {"chunks_done": 0, "counts": {}, "codes": {}}
             claim.save(tx, step=model.FileStep.APPLY, shown=None, **empty)
     remaining = undone.chunks_done - claim.file.chunks_done
@@ -157,7 +157,7 @@ def _changed_rows(
     db: Database, undone: model.EligibilityFile, chunk: int
 ) -> list[model.RowOutcome]:
     """The rows of the chunk that have changed a member, the last row first."""
-    outcomes = db.ask(partial(store.changed_outcomes, file_id=undone.id, chunk=chunk))
+    outcomes = db.ask(partial(row_store.changed_outcomes, file_id=undone.id, chunk=chunk))
     return outcomes[::-1]
 
 

@@ -35,7 +35,7 @@ from frontdesk.interface.words import (
     Sheet,
 )
 from frontdesk.invitations.model import NotInvitedReason, QueuedReason
-from frontdesk.queues.model import PATIENT_CLASS
+from frontdesk.queues.model import PATIENT_CLASS, PATIENT_CLASS_FORM
 
 
 class Parameter(NamedTuple):
@@ -297,7 +297,7 @@ QUEUE_INTERVAL = _query(
 NEWCOMER_CLASS = _query(
     "newcomer_class",
     "class",
-    Annotated[str, matches(PATIENT_CLASS)],
+    Annotated[str, matches(PATIENT_CLASS), PATIENT_CLASS_FORM],
     "The estimate is for a patient of this class, and each plan has a `queue_interval` that says so.",
 )
 EXTERNAL_ID = _query(

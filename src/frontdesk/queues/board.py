@@ -32,14 +32,16 @@ DAY_TIME = timedelta(seconds=60)
 
 
 class PlanBoard(NamedTuple):
-    """A plan's queue, the doctors on duty that serve it, and how many of them are with a patient.
-    `last_hour` is None without a visit that followed an estimate of the last hour.
+    """A plan's queue, the doctors on duty that serve it, and how many of them are with a patient, or
+    without one in a reported pause. `last_hour` is None without a visit that followed an estimate
+    of the last hour.
     """
 
     plan: Plan
     info: QueueInfo
     doctors: int
     busy_doctors: int
+    paused_doctors: int
     last_hour: EstimateAccuracy | None
 
     @property
@@ -141,6 +143,7 @@ def _of_plan(plan: Plan, queue: PlanQueue, last_hour: EstimateAccuracy | None) -
         info=queue.info,
         doctors=queue.doctors,
         busy_doctors=queue.in_visit,
+        paused_doctors=queue.paused,
         last_hour=last_hour,
     )
 

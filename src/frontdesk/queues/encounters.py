@@ -76,12 +76,15 @@ def _paused(duty: Duty, event: QueueEvent) -> Duty:
 def _join(encounter: Encounter[Any], event: AnyEvent) -> None:
     """A waiting patient keeps the place, moves when it joins another plan or is booked for later,
     and does not wait while with a doctor. A booked patient gets the time of the later event:
-    without one, it is there now.
+    without one, it is there now. A later event without class or priority keeps the earlier ones.
     """
     if encounter.state is EncounterState.IN_VISIT:
         return
-    encounter.patient_class = event.patient_class
-    encounter.priority = event.priority or 0
+    is_new = encounter.state is not EncounterState.WAITING
+    if is_new or event.patient_class is not None:
+        encounter.patient_class = event.patient_class
+    if is_new or event.priority is not None:
+        encounter.priority = event.priority or 0
     enters_line_at = _enters_line_at(event)
     is_in_line = encounter.waits_for(event.plan_id) and not encounter.is_booked_at(event.at)
     if is_in_line and enters_line_at == event.at:

@@ -24,7 +24,8 @@ STALE_TTLS = (
 )
 
 PATIENT_CLASS = re.compile(r"[a-z0-9-]{1,40}")  # what the class of a patient looks like
-PATIENT_CLASS_RULE = "must be 1 to 40 lower-case letters a to z, digits and hyphens"
+PATIENT_CLASS_FORM = "1 to 40 lower-case letters a to z, digits and hyphens"
+PATIENT_CLASS_RULE = f"must be {PATIENT_CLASS_FORM}"
 
 # A visit or a doctor, with the provider group: references are unique in a group only.
 Reference = tuple[str, int]
@@ -209,13 +210,14 @@ class QueueInfo(NamedTuple):
 
 
 class PlanQueue(NamedTuple):
-    """A plan's queue, the number of doctors on duty that serve it, and the number of those with a
-    patient.
+    """A plan's queue, the number of doctors on duty that serve it, of those with a patient, and of
+    those without one in a reported pause.
     """
 
     info: QueueInfo
     doctors: int
     in_visit: int
+    paused: int
 
 
 class EstimateRecords(NamedTuple):
@@ -255,16 +257,9 @@ class WaitOutcome(NamedTuple):
 
     plan_id: int
     joined_at: datetime
-    estimate_seconds: int
+    estimate: WaitEstimate
     wait_seconds: float
-    low_seconds: int | None = None
-    high_seconds: int | None = None
-    basis: EstimateBasis | None = None
     patient_class: str | None = None
-
-    @property
-    def estimate(self) -> WaitEstimate:
-        return WaitEstimate(self.estimate_seconds, self.low_seconds, self.high_seconds, self.basis)
 
     @property
     def side(self) -> int | None:
@@ -272,12 +267,14 @@ class WaitOutcome(NamedTuple):
         interval, as for a ready doctor (0 to 0). The ends are whole seconds, so a wait in the last
         second is inside.
 
-        >>> WaitOutcome(1, datetime(2026, 11, 20), 300, 500.0, 200, 400).side
+        >>> WaitOutcome(1, datetime(2026, 11, 20), WaitEstimate(300, 200, 400), 500.0).side
         1
         """
-        if self.low_seconds is None or not self.high_seconds:
+        low = self.estimate.low_seconds
+        high = self.estimate.high_seconds
+        if low is None or not high:
             return None
-        return (self.wait_seconds >= self.high_seconds + 1) - (self.wait_seconds < self.low_seconds)
+        return (self.wait_seconds >= high + 1) - (self.wait_seconds < low)
 
 
 class EstimateAccuracy(NamedTuple):
@@ -303,7 +300,8 @@ def measure_accuracy(outcomes: Iterable[WaitOutcome]) -> list[EstimateAccuracy]:
     """The accuracy of the estimates of each plan, in the order of their ids.
 
     >>> at = datetime(2026, 11, 20)
-    >>> outcomes = [WaitOutcome(1, at, 300, 200.0), WaitOutcome(1, at, 100, 160.0)]
+    >>> long, short = (WaitEstimate(seconds, None, None) for seconds in (300, 100))
+    >>> outcomes = [WaitOutcome(1, at, long, 200.0), WaitOutcome(1, at, short, 160.0)]
     >>> [found] = measure_accuracy(outcomes)
     >>> found.mean_error_seconds, found.bias_seconds
     (80.0, 20.0)
@@ -316,11 +314,11 @@ def measure_accuracy(outcomes: Iterable[WaitOutcome]) -> list[EstimateAccuracy]:
 
 def accuracy_of(outcomes: Sequence[WaitOutcome], plan_id: int = 0) -> EstimateAccuracy:
     """Of one outcome at least; `plan_id` 0: of several plans."""
-    errors = [outcome.estimate_seconds - outcome.wait_seconds for outcome in outcomes]
+    errors = [outcome.estimate.seconds - outcome.wait_seconds for outcome in outcomes]
     zeros = [
         outcome.wait_seconds > READY_SECONDS
         for outcome in outcomes
-        if outcome.estimate_seconds == 0
+        if outcome.estimate.seconds == 0
     ]
     sides = [outcome.side for outcome in outcomes if outcome.side is not None]
     sizes = sorted(map(abs, errors))

@@ -209,9 +209,9 @@ def queue_state(
                 {name: waits[Newcomer(plan, name)] for name in classes.get(plan, ())},
             )
             serving = [doctor for doctor in pool.doctors if doctor.serves(plan)]
-            queues[plan] = PlanQueue(
-                info, len(serving), sum(bool(doctor.visits) for doctor in serving)
-            )
+            idle = [doctor for doctor in serving if not doctor.visits]
+            paused = sum(doctor.paused_seconds > 0 for doctor in idle)
+            queues[plan] = PlanQueue(info, len(serving), len(serving) - len(idle), paused)
     return dict(sorted(queues.items()))
 
 

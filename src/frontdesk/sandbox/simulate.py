@@ -32,7 +32,7 @@ def open_practices(tx: Tx, reach: Reach, chance: Random, now: datetime) -> list[
             plans[plan.provider_group.id].append(plan.id)
     waiting = list_waiting(tx, now)
     seen = list_in_visit(tx)
-    on_duty = list_on_duty(tx)
+    on_duty = list_on_duty(tx, now)
     practices = []
     for group, ids in plans.items():
         line = sorted(

@@ -4,6 +4,7 @@ constant memory at any size. python-multipart finds the parts; what they may be 
 
 import logging
 import re
+import sys
 from collections.abc import AsyncIterator
 from contextlib import nullcontext, suppress
 
@@ -40,7 +41,9 @@ class FormWithFile:
             raise Malformed("The form can't be read: its type names no boundary.")
         self.file_name: str | None = None
         self._request = request
-        self._pieces = request.body_pieces(largest_file + FIELDS_LIMIT_BYTES)
+        # The sizes are counted here: a body that is too large is refused after its fields were checked,
+        # and its rest can be read.
+        self._pieces = request.body_pieces(sys.maxsize)
         self._largest_file = largest_file
         self._fields: dict[str, str] = {}
         self._parts = 0
@@ -95,8 +98,10 @@ class FormWithFile:
 
     async def file(self) -> AsyncIterator[bytes]:
         """The file, piece by piece. Raises as `read_fields` does; the file is whole only if all pieces
-        were given without an error.
+        were given without an error. One that is declared too large is refused before it is read.
         """
+        if (self._request.declared_length or 0) > self._largest_file + FIELDS_LIMIT_BYTES:
+            raise self._too_large()
         if self._fault_of_file is not None:
             raise self._fault_of_file
         if piece := self._take_data():
@@ -109,8 +114,9 @@ class FormWithFile:
             raise _broke_off()
 
     async def skip_rest(self, *, is_signed_in: bool) -> None:
-        """Read what is left and let it go: of a user at the pace of an upload, of a stranger as long as
-        a small body may take.
+        """Read what is left and let it go: browsers, and proxies that do not buffer, show the answer to
+        a body that was sent to its end. Of a user at the pace of an upload, of a stranger as long as a
+        small body may take.
         """
         with suppress(HttpError), nullcontext() if is_signed_in else self._request.arriving():
             async for _ in self._pieces:
@@ -179,9 +185,12 @@ class FormWithFile:
             return
         self._file_size += end - start
         if self._file_size > self._largest_file:
-            detail = f"The file may have {self._largest_file} bytes at most."
-            raise HttpError(Kind.TOO_LARGE, detail, CLOSE)
+            raise self._too_large()
         self._file_data.append(data[start:end])
+
+    def _too_large(self) -> HttpError:
+        detail = f"The file may have {self._largest_file:,} bytes at most."
+        return HttpError(Kind.TOO_LARGE, detail, CLOSE)
 
     def _end_part(self) -> None:
         if self.file_name is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from markupsafe import Markup
 
-from frontdesk.text import visible
+from frontdesk.text import count_text, visible
 from frontdesk.web.response import NO_STORE, Header, Response
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def _templates(package: str) -> "Environment":
         auto_reload=False,
     )
     made.filters["stated"] = stated
+    made.filters["counted"] = count_text
     return made
 
 

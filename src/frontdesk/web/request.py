@@ -288,16 +288,24 @@ class Request:
             if piece:
                 yield piece
 
+    @property
+    def declared_length(self) -> int | None:
+        """The length of the body that the sender has declared, in bytes; None for chunks."""
+        declared = self._headers.get(b"content-length", b"")
+        if not declared.isdigit() or b"transfer-encoding" in self._headers:
+            return None
+        return int(declared)
+
     def _check_length(self, limit_bytes: int, noun: str) -> int:
         """How far the declared length stays below the limit, or -1 for chunks. Refuses a longer
         body before any of it is read.
         """
-        declared = self._headers.get(b"content-length", b"")
-        if not declared.isdigit() or b"transfer-encoding" in self._headers:
+        declared = self.declared_length
+        if declared is None:
             return -1
-        if int(declared) > limit_bytes:
+        if declared > limit_bytes:
             raise _too_large(limit_bytes, noun)
-        return limit_bytes - int(declared)
+        return limit_bytes - declared
 
     def _request_id(self) -> str:
         sent = self._headers.get(b"x-request-id")
@@ -567,7 +575,8 @@ def _broken_rule(text: str, schema: dict[str, Any]) -> str | None:
         case {"maxLength": most} if not 0 < len(text) <= most:
             return f"must have 1 to {most} characters"
         case {"pattern": pattern} if not re.fullmatch(pattern, text):
-            return f"must have the form {pattern}"
+            form = schema.get("description")
+            return f"must have the form {pattern}" if form is None else f"must be {form}"
     return None
 
 

@@ -43,6 +43,8 @@ from frontdesk.plans import get_plan
 from frontdesk.reach import Reach
 
 LIVES = timedelta(hours=24)  # after its last step
+# Of a draft whose content arrives, between two parts: a sender at the slowest pace takes 160 s for one.
+SILENT = timedelta(minutes=10)
 MOST_DRAFTS = 20  # of an account
 SAMPLE_BYTES = 2 * 1024 * 1024
 WORKBOOK_BYTES = 64 * 1024 * 1024
@@ -51,6 +53,9 @@ WHICH_SHEET = (
     "Say which sheet of the workbook is read: the people of the other sheets are omitted, and a file of "
     "everyone in this plan ends those."
 )
+
+SILENT_MINUTES = SILENT.seconds // 60
+ENDS_BY_ITSELF = f"An upload that broke off ends {SILENT_MINUTES} minutes after its last part."
 
 Suggest = Callable[..., dict[str, Any]]
 
@@ -76,9 +81,11 @@ def begin_draft(tx: Tx, new: NewDraft, requester: Requester) -> model.Draft:
     Invalid, RateLimited if the account has too many drafts.
     """
     refuse_unless_active(tx, new.account_id)
-    count, _ = store.count_drafts(tx, new.account_id)
-    if count >= MOST_DRAFTS:
+    counts = count_drafts(tx, new.account_id, now=requester.now)
+    if counts.arriving + counts.waiting >= MOST_DRAFTS:
         detail = f"The account has {MOST_DRAFTS} uploads that are not applied: discard one."
+        if counts.arriving:
+            detail = f"{detail} Or wait: arriving are {counts.arriving}. {ENDS_BY_ITSELF}"
         fault = ("body", codes.faults.TOO_MANY_FILES)
         raise RateLimited(detail, retry_after_seconds=RETRY_AFTER_SECONDS, fault=fault)
     name = new.file_name
@@ -95,32 +102,47 @@ def begin_draft(tx: Tx, new: NewDraft, requester: Requester) -> model.Draft:
     )
 
 
-class DraftUpload(ContentUpload):
-    """Stores the content of a draft. The account's drafts have a limit together."""
+def count_drafts(tx: Tx, account_id: int, *, now: datetime) -> store.DraftCounts:
+    """The account's drafts that count against its limits."""
+    return store.count_drafts(tx, account_id, silent_since=now - SILENT)
 
-    def __init__(self, db: Database, draft: model.Draft) -> None:
+
+class DraftUpload(ContentUpload):
+    """Stores the content of a draft. The account's drafts have a limit together. A draft that has
+    received nothing for SILENT is deleted, as that of a process that was killed.
+    """
+
+    def __init__(self, db: Database, draft: model.Draft, clock: Callable[[], datetime]) -> None:
         super().__init__(db, draft.account_id)
         self._draft = draft
+        self._clock = clock
 
     def _store_part(self, tx: Tx, number: int, packed: bytes) -> None:
-        store.insert_part(tx, self._draft.id, number, packed, size_bytes=self.size_bytes)
-        _, size_bytes = store.count_drafts(tx, self.account_id)
-        if size_bytes > MOST_BYTES:
+        """Raises TooManyBytes, BrokeOff."""
+        now = self._clock()
+        size = self.size_bytes
+        if not store.insert_part(tx, self._draft.id, number, packed, size_bytes=size, now=now):
+            raise _broke_off()
+        if count_drafts(tx, self.account_id, now=now).size_bytes > MOST_BYTES:
             detail = f"The account's uploads may have {MOST_BYTES} bytes together: discard one."
             raise model.TooManyBytes(detail)
 
     def finish(self, requester: Requester) -> model.Draft:
-        """The content is complete. Raises Invalid: `empty`, TooManyBytes; then the draft has to be
-        discarded.
+        """The content is complete. Raises Invalid: `empty`, TooManyBytes, BrokeOff; then the draft has to
+        be discarded.
         """
-        changed = partial(
-            _change,
-            key=DraftKey(self._draft.id, self._draft.version),
-            now=requester.now,
-            state=model.DraftState.OPEN,
-            sha256=self._complete(),
-        )
-        return write_alone(self._db, changed)
+        sha256 = self._complete()
+
+        def complete(tx: Tx) -> model.Draft:
+            changes = {"state": model.DraftState.OPEN, "sha256": sha256}
+            draft = store.change_draft(
+                tx, self._draft.id, self._draft.version, changed_at=requester.now, **changes
+            )
+            if draft is None:
+                raise _broke_off()
+            return draft
+
+        return write_alone(self._db, complete)
 
     def discard(self) -> None:
         """Delete the draft with its content."""
@@ -333,7 +355,8 @@ def discard(tx: Tx, key: DraftKey, reach: Reach, requester: Requester) -> None:
 
 def delete_left_drafts(db: Database, now: datetime) -> None:
     """Delete the drafts that are over, with their content, in small transactions. Raises Unavailable."""
-    for draft_id in db.ask(partial(store.drafts_to_delete, before=now - LIVES)):
+    find = partial(store.drafts_to_delete, before=now - LIVES, silent_since=now - SILENT)
+    for draft_id in db.ask(find):
         _delete_draft(db, draft_id)
 
 
@@ -376,3 +399,8 @@ def _changed() -> model.DraftChanged:
         "The upload was changed meanwhile, maybe in another window. Nothing of this step was done: "
         "look at the upload as it is now."
     )
+
+
+def _broke_off() -> model.BrokeOff:
+    detail = f"The upload stood still for over {SILENT_MINUTES} minutes, and was ended."
+    return model.BrokeOff(detail)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -45,10 +45,18 @@ def keep_suggestion(tx: Tx, draft_id: int, suggestion: dict[str, Any]) -> Draft:
     return draft
 
 
-def insert_part(tx: Tx, draft_id: int, number: int, content: bytes, *, size_bytes: int) -> None:
-    """Store the next part; `size_bytes` is the size of all parts so far, unpacked."""
+def insert_part(
+    tx: Tx, draft_id: int, number: int, content: bytes, *, size_bytes: int, now: datetime
+) -> bool:
+    """Store the next part; False if the draft is gone. `size_bytes` is the size of all parts so far,
+    unpacked.
+    """
+    change = sa.update(file_drafts).where(_d.id == draft_id)
+    changed = tx.execute(change.values(size_bytes=size_bytes, changed_at=now))
+    if not changed.rowcount:
+        return False
     tx.execute(sa.insert(draft_parts).values(draft_id=draft_id, number=number, content=content))
-    tx.execute(sa.update(file_drafts).where(_d.id == draft_id).values(size_bytes=size_bytes))
+    return True
 
 
 def content_part(tx: Tx, draft_id: int, number: int) -> bytes | None:
@@ -56,15 +64,27 @@ def content_part(tx: Tx, draft_id: int, number: int) -> bytes | None:
     return tx.execute(sa.select(_parts.content).where(mine)).scalar()
 
 
-def count_drafts(tx: Tx, account_id: int) -> tuple[int, int]:
-    """How many drafts the account has that somebody can go on with or discard, and their bytes. One
-    that was applied counts as its file.
+class DraftCounts(NamedTuple):
+    """The drafts of an account that arrive, those that wait for a step, and the bytes of both."""
+
+    arriving: int
+    waiting: int
+    size_bytes: int
+
+
+def count_drafts(tx: Tx, account_id: int, *, silent_since: datetime) -> DraftCounts:
+    """A draft that was applied counts as its file; one that has received nothing since `silent_since`
+    does not count.
     """
-    size = sa.func.coalesce(sa.func.sum(_d.size_bytes), 0)
-    is_over = _d.state.in_((DraftState.APPLIED, DraftState.DISCARDED))
-    mine = (_d.account_id == account_id) & ~is_over
-    count, size_bytes = tx.execute(sa.select(sa.func.count(), size).where(mine)).one()
-    return int(count), int(size_bytes)
+    is_receiving = _d.state == DraftState.RECEIVING
+    counted = (_d.state == DraftState.OPEN) | (is_receiving & (_d.changed_at >= silent_since))
+    query = sa.select(
+        sa.func.count().filter(is_receiving),
+        sa.func.count().filter(~is_receiving),
+        sa.func.coalesce(sa.func.sum(_d.size_bytes), 0),
+    )
+    found = tx.execute(query.where(_d.account_id == account_id, counted)).one()
+    return DraftCounts(*map(int, found))
 
 
 def unfinished_drafts(tx: Tx, account_id: int) -> list[int]:
@@ -73,14 +93,16 @@ def unfinished_drafts(tx: Tx, account_id: int) -> list[int]:
     return list(tx.execute(query).scalars())
 
 
-def drafts_to_delete(tx: Tx, before: datetime) -> Sequence[int]:
+def drafts_to_delete(tx: Tx, before: datetime, *, silent_since: datetime) -> Sequence[int]:
     """The drafts that were discarded, or were applied by a file that has ended, or whose last step
-    was before this time; without those that a file has still to read.
+    was before this time, or whose content has broken off; without those that a file has still to read.
     """
+    broken_off = (_d.state == DraftState.RECEIVING) & (_d.changed_at < silent_since)
     ended = _d.state.in_((DraftState.APPLIED, DraftState.DISCARDED))
     candidates = {
         *tx.execute(sa.select(_d.id).where(_d.changed_at < before)).scalars(),
         *tx.execute(sa.select(_d.id).where(ended)).scalars(),
+        *tx.execute(sa.select(_d.id).where(broken_off)).scalars(),
     }
     files = eligibility_files.c
     read = sa.select(files.draft_id).where(

@@ -110,7 +110,7 @@ _NAMES = {
     "first_name": "first name|given name|forename|first|given names|given|f name|bene first name",
     "last_name": "last name|family name|last|family|l name|bene last name~maiden name",
     "middle_name": "middle name|middle|middle initial|mi|second name|mid initial",
-    "dob": "birth date|born|d o b|bene birth date",
+    "dob": "birth date|born|d o b|bene birth date~birth",
     "gender": "gender|gender code|gender at birth|biological gender|gender identity|m f|gender m f",
     "email": "email|e email|email address|work email|e email address|home email|personal email|email id",
     "phone": "phone|phone number|home phone|work phone|day phone|primary phone",

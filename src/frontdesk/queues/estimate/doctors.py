@@ -78,8 +78,10 @@ class _Work:
         self.last_visit = -1
         self.last_end = -inf
 
-    def room_since(self, at: float) -> float:
-        """Since when the doctor has had room just before `at`; `at` itself without room."""
+    def follow_until(self, at: float) -> float:
+        """Go on to just before `at`: end visits, begin duties, end reported pauses. Returns since
+        when the doctor has had room; `at` itself without room.
+        """
         if over := [end for end in self.ends if end <= at]:
             self.changed_at = max(over)
             self.ends = [end for end in self.ends if end > at]
@@ -118,7 +120,7 @@ class Turns:
         taken = []
         for start, end, name, kind, waited, place in visits:
             doctor = work.get(name) or work.setdefault(name, _Work())
-            since = doctor.room_since(start)
+            since = doctor.follow_until(start)
             idle = start - since if doctor.after_visit and since >= -self.horizon else None
             pause = (
                 doctor.reported_seconds if since - doctor.reported_seconds >= -self.horizon else 0
@@ -139,7 +141,7 @@ class Turns:
         self.taken = taken[::-1]
         self._learn_late_ends(overruns)
         self.idle_seconds = {
-            doctor.name: min(self.horizon, -work[doctor.name].room_since(0.0))
+            doctor.name: min(self.horizon, -work[doctor.name].follow_until(0.0))
             for doctor in pool.doctors
             if doctor.name in work and looks_free(doctor)
         }

@@ -174,11 +174,12 @@ class PlanRecord(NamedTuple):
     def basis(
         self, ahead: int, raw_seconds: float | None, patient_class: str | None
     ) -> EstimateBasis:
-        """The basis of an estimate that is given now."""
+        """The basis of an estimate that is given now, rounded: it is stored with each estimate."""
         factors = (
             round(self.errors.get(key, ErrorRecord()).factor, 4) for key in (None, patient_class)
         )
-        return EstimateBasis(ahead, raw_seconds, *factors)
+        raw = None if raw_seconds is None else round(raw_seconds, 1)
+        return EstimateBasis(ahead, raw, *factors)
 
     def with_wait(
         self, seconds: float, given: WaitEstimate, patient_class: str | None
@@ -223,6 +224,19 @@ def band_of(ahead: int) -> int:
     [0, 3, 4, 6]
     """
     return bisect_right(BANDS, ahead) - 1
+
+
+def band_text(number: int, *, counted_from: int = 0) -> str:
+    """The numbers of patients ahead of a band; counted from 1, its positions in the line.
+
+    >>> [band_text(number) for number in (3, 4, 6)], band_text(4, counted_from=1)
+    (['3', '4 to 5', '9 and more'], '5 to 6')
+    """
+    first = BANDS[number] + counted_from
+    if number + 1 == len(BANDS):
+        return f"{first} and more"
+    last = BANDS[number + 1] - 1 + counted_from
+    return str(first) if first == last else f"{first} to {last}"
 
 
 def note_wait(

@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from heapq import heapify, heapreplace
 from itertools import cycle, islice, pairwise, repeat
-from operator import add, attrgetter, itemgetter
+from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
 from frontdesk.queues.estimate.abandonment import AbandonmentModel
 from frontdesk.queues.estimate.arrivals import Kind, RecentPatients, visit_rates
-from frontdesk.queues.estimate.distributions import Lengths, Point, lengths_by_kind
-from frontdesk.queues.estimate.doctors import Pauses, Turns, reported_pause
+from frontdesk.queues.estimate.distributions import Lengths, Point
+from frontdesk.queues.estimate.doctors import Turns
 from frontdesk.queues.estimate.draws import DRAWS, Draw, exponential, orders, shuffles
 from frontdesk.queues.estimate.late_feed import UnseenJoin, as_reported, unseen_joins
 from frontdesk.queues.estimate.model import (
@@ -27,6 +27,7 @@ from frontdesk.queues.estimate.model import (
     Newcomer,
 )
 from frontdesk.queues.estimate.overtakers import Overtakers
+from frontdesk.queues.estimate.visits import VisitParts
 
 MIN_RUNS = 4
 MAX_RUNS = 32
@@ -88,6 +89,16 @@ class _WaitingLine(NamedTuple):
         return sum(count for (_, own), count in self.counts.items() if own >= priority)
 
 
+class _Teams(NamedTuple):
+    """Doctors with the same plans are a team. `serving`: by plan, the teams that serve it; `slots`:
+    how many each has; `starts`: by run and team, when each slot is free for the first patient.
+    """
+
+    serving: dict[int, Choice]
+    slots: list[int]
+    starts: list[list[tuple[float, ...]]]
+
+
 class _Place(NamedTuple):
     """A place in the line, for one priority: the waits of a newcomer by run, and the patients ahead."""
 
@@ -108,40 +119,27 @@ class QueueSimulation:
             pool = as_reported(pool)
         staff = [doctor for doctor in pool.doctors if doctor.capacity > 0]
         self._runs = _runs_for(staff, len(pool.waiting))
-        self._patients = RecentPatients(pool)
-        self._turns = Turns(pool)
-        self.known_seconds = self._turns.horizon
+        turns = Turns(pool)
+        self.known_seconds = turns.horizon
         self._unseen: list[list[UnseenJoin]] = []
         if self._late:
-            self._unseen = unseen_joins(pool, self._runs, known_for=self._turns.horizon)
+            self._unseen = unseen_joins(pool, self._runs, known_for=turns.horizon)
+        self._patients = RecentPatients(pool)
         self._visit_rates: dict[int, float] = {}
         if self._patients.has_priorities:
-            self._visit_rates = visit_rates(pool, known_for=self._turns.horizon)
-        kinds = self._all_kinds(pool, plan_ids)
-        self._awaited = set(pool.waiting)
-        self._lengths = lengths_by_kind(self._turns.past, kinds)
-        self._pauses = Pauses(pool, self._turns, self._patients)
-        self._after_visit = self._pauses.after_visit(self._runs)
-        teams: dict[frozenset[int] | None, list[list[float] | None]] = {}
-        for number, doctor in enumerate(staff):
-            teams.setdefault(doctor.plan_ids, []).extend(self._rests_of(doctor, number))
-        self._slots = [len(rests) for rests in teams.values()]
-        self._starts = self._starts_of(teams.values())
-        self._parts = {
-            kind: self._with_pause(known.parts(self._runs), 0)
-            for kind, known in self._lengths.items()
-        }
-        self._teams_of = {
-            plan_id: tuple(
-                [i for i, served in enumerate(teams) if served is None or plan_id in served]
-            )
-            for plan_id, _ in kinds
-        }
+            self._visit_rates = visit_rates(pool, known_for=turns.horizon)
+        kinds = _all_kinds(
+            pool, plan_ids, self._unseen, patients=self._patients, visited=self._visit_rates
+        )
+        self._visits = VisitParts(
+            pool, turns, patients=self._patients, kinds=kinds, runs=self._runs
+        )
+        self._teams = _teams_of(staff, self._visits, {plan_id for plan_id, _ in kinds})
         self._abandonment = AbandonmentModel(pool.past_waits, pool.waited)
-        self._line = self._line_of(pool)
+        self._line = _line_of(pool, self._teams, self._abandonment)
 
     def mean_seconds(self, plan_id: int) -> float:
-        return self._mean_of((plan_id, None))
+        return self._visits.mean_of((plan_id, None))
 
     def waits(self, newcomers: Collection[Newcomer]) -> dict[Newcomer, SimulatedWait | None]:
         """When the first doctor is ready for each newcomer; None where no doctor serves the plan."""
@@ -152,7 +150,7 @@ class QueueSimulation:
         known: dict[tuple[Choice, tuple[int, ...]], SimulatedWait] = {}
         waits: dict[Newcomer, SimulatedWait | None] = {}
         for newcomer, own in priorities.items():
-            teams = self._teams_of[newcomer.plan_id]
+            teams = self._teams.serving[newcomer.plan_id]
             if not teams:
                 waits[newcomer] = None
                 continue
@@ -179,7 +177,7 @@ class QueueSimulation:
         return sum(
             count
             for (plan_id, own), count in self._line.counts.items()
-            if own >= priority and not shared.isdisjoint(self._teams_of[plan_id])
+            if own >= priority and not shared.isdisjoint(self._teams.serving[plan_id])
         )
 
     def _overtakers(self, teams: Choice, priority: int) -> Overtakers | None:
@@ -189,117 +187,26 @@ class QueueSimulation:
         them, so that one more patient in it never shortens a wait.
         """
         works: list[Point] = []
-        slots = sum(self._slots[i] for i in teams)
+        slots = sum(self._teams.slots[i] for i in teams)
         load = 0.0  # of all patients, as a share of the doctors' time
         for plan_id, per_second in self._visit_rates.items():
-            served_by = self._teams_of[plan_id]
-            shared = sum(self._slots[i] for i in served_by if i in teams)
+            served_by = self._teams.serving[plan_id]
+            shared = sum(self._teams.slots[i] for i in served_by if i in teams)
             if shared:
-                to_teams = per_second * shared / sum(self._slots[i] for i in served_by)
-                load += to_teams * self._mean_of((plan_id, None)) / slots
+                to_teams = per_second * shared / sum(self._teams.slots[i] for i in served_by)
+                load += to_teams * self._visits.mean_of((plan_id, None)) / slots
                 for kind, share in self._patients.shares_above(plan_id, priority).items():
                     rate = to_teams * share / self._runs
-                    works += [(length / slots, rate) for length in self._parts[kind]]
+                    works += [(length / slots, rate) for length in self._visits.by_kind[kind]]
         if not works:
             return None
         bound = min(1.0, MOST_LOAD / load)
         parts = [bound * work for work in Lengths(works).parts(self._runs)]
         return Overtakers(sum(rate for _, rate in works), parts)
 
-    def _mean_of(self, kind: Kind) -> float:
-        return sum(self._parts[kind]) / self._runs
-
     def _from_now(self, free_at: float) -> float:
         """The runs begin at the last news."""
         return free_at - self._late if free_at > self._late else 0.0
-
-    def _all_kinds(self, pool: DoctorPool, plan_ids: Iterable[int]) -> set[Kind]:
-        """Of all patients that a run may meet."""
-        kinds: set[Kind] = {(plan_id, None) for plan_id in plan_ids}
-        kinds.update(zip(pool.waiting, pool.classes or repeat(None), strict=False))
-        for doctor in pool.doctors:
-            kinds.update([(visit.plan_id, visit.patient_class) for visit in doctor.visits])
-        # Unseen patients may join any plan of the group, also of another account.
-        kinds.update(join.kind for joins in self._unseen for join in joins)
-        if self._visit_rates:
-            kinds.update(self._patients.kinds)
-            kinds.update((plan_id, None) for plan_id in self._visit_rates)
-        return kinds
-
-    def _line_of(self, pool: DoctorPool) -> _WaitingLine:
-        size = len(pool.waiting)
-        everyone = zip(
-            pool.waiting,
-            pool.classes or [None] * size,
-            pool.waited or [0.0] * size,
-            pool.priorities or [0] * size,
-            strict=True,
-        )
-        # Patients that no doctor on duty serves take no turn.
-        line = [one for one in everyone if self._teams_of[one[0]]]
-        priorities = [priority for *_, priority in line]
-        order = None
-        if len(set(priorities)) > 1:
-            order = sorted(range(len(line)), key=lambda place: -priorities[place])
-        by_class = self._abandonment.rates_by_class(pool)
-        return _WaitingLine(
-            kinds=[(plan_id, patient_class) for plan_id, patient_class, _, _ in line],
-            waited=[seconds for _, _, seconds, _ in line],
-            order=order,
-            rates=[by_class.get(one[1], 1.0) for one in line] if by_class else None,
-            counts=Counter((plan_id, priority) for plan_id, *_, priority in line),
-        )
-
-    def _rests_of(self, doctor: Doctor, number: int) -> list[list[float] | None]:
-        """By slot of the doctor, when it is free: equally likely parts; None: now.
-
-        Of more visits than slots the latest count: the ends of the others were not reported.
-        `number`: of the doctor, each has other draws.
-        """
-        visits = doctor.visits
-        if len(visits) > 1:
-            visits = tuple(sorted(visits, key=attrgetter("elapsed_seconds"))[: doctor.capacity])
-        late_ends = self._turns.late_ends
-        awaited = any(map(doctor.serves, self._awaited))
-        rests: list[list[float] | None] = []
-        for place, visit in enumerate(visits):
-            known = self._lengths[visit.plan_id, visit.patient_class]
-            rest = known.parts(self._runs, visit.elapsed_seconds)
-            if late_ends and doctor.capacity == 1 and not awaited:
-                # A visit that looks in progress while no patient waits may be over.
-                late = shuffles(self._runs, Draw.LATE_END)[number % DRAWS](
-                    late_ends.parts(self._runs)
-                )
-                rest = [max(0.0, left - part) for left, part in zip(rest, late, strict=True)]
-            rest = self._with_pause(rest, place)
-            if doctor.paused_seconds > 0:
-                rest = list(map(max, reported_pause(doctor, self._runs), rest))
-            rests.append(rest)
-        free = doctor.capacity - len(visits)
-        return rests + [self._pauses.rest(doctor, self._runs) if free else None] * free
-
-    def _with_pause(self, parts: list[float], place: int) -> list[float]:
-        """Each part with the pause after it. Each pause comes up once, at a part that chance has
-        fixed.
-        """
-        if self._after_visit is None:
-            return parts
-        in_order = shuffles(self._runs, Draw.PAUSE)[place % DRAWS]
-        return list(map(add, parts, in_order(self._after_visit)))
-
-    def _starts_of(
-        self, teams: Iterable[Sequence[list[float] | None]]
-    ) -> list[list[tuple[float, ...]]]:
-        """By run and team, when each slot is free for the first patient in the line."""
-        in_order = cycle(shuffles(self._runs, Draw.LENGTH))
-        now = (0.0,) * self._runs
-        by_team = []
-        for rests in teams:
-            slots = [
-                draw(rest) if rest else now for rest, draw in zip(rests, in_order, strict=False)
-            ]
-            by_team.append(list(zip(*slots, strict=True)))
-        return [list(starts) for starts in zip(*by_team, strict=True)] or [[]] * self._runs
 
     def _play(self, levels: Sequence[int]) -> dict[int, list[list[float]]]:
         """By priority of a newcomer and run, when the first slot of each team is free after the
@@ -311,8 +218,10 @@ class QueueSimulation:
         line = self._line
         # Backwards, so that the draws of the line differ from those of the visits in progress.
         draws = cycle(reversed(shuffles(self._runs, Draw.LENGTH)))
-        columns = [draw(self._parts[kind]) for kind, draw in zip(line.kinds, draws, strict=False)]
-        choices = line.in_turn([self._teams_of[plan_id] for plan_id, _ in line.kinds])
+        by_kind = self._visits.by_kind
+        columns = [draw(by_kind[kind]) for kind, draw in zip(line.kinds, draws, strict=False)]
+        serving = self._teams.serving
+        choices = line.in_turn([serving[plan_id] for plan_id, _ in line.kinds])
         waited = line.in_turn(line.waited)
         spent = line.in_turn(list(map(self._abandonment.spent_at, line.waited)))
         lengths = list(zip(*line.in_turn(columns), strict=True)) or [()] * self._runs
@@ -321,7 +230,7 @@ class QueueSimulation:
         steps = list(zip(levels, counts, strict=True))
         free_at: dict[int, list[list[float]]] = {level: [] for level in levels}
         for run, patience in enumerate(self._patience()):
-            teams = [list(slots) for slots in self._starts[run]]
+            teams = [list(slots) for slots in self._teams.starts[run]]
             for team in teams:
                 heapify(team)
             patients = zip(choices, lengths[run], waited, spent, cycle(patience), strict=False)
@@ -351,10 +260,10 @@ class QueueSimulation:
         after = [list(team) for team in teams]
         draws = orders(self._runs, Draw.LENGTH)
         for place, (joined_at, kind) in enumerate(self._unseen[run], start=len(self._line.kinds)):
-            choice = self._teams_of[kind[0]]
+            choice = self._teams.serving[kind[0]]
             if choice and self._patients.usual_priority(kind) >= priority:
                 team = min([after[i] for i in choice], key=_first)
-                length = self._parts[kind][draws[-1 - place % DRAWS][run]]
+                length = self._visits.by_kind[kind][draws[-1 - place % DRAWS][run]]
                 heapreplace(team, max(team[0], joined_at) + length)
         return after
 
@@ -363,6 +272,82 @@ def _runs_for(staff: Iterable[Doctor], waiting: int) -> int:
     slots = sum(doctor.capacity for doctor in staff)
     enough = min(SLOTS_SIMULATED // max(1, slots), TURNS_SIMULATED // max(1, waiting))
     return max(MIN_RUNS, min(MAX_RUNS, enough))
+
+
+def _all_kinds(
+    pool: DoctorPool,
+    plan_ids: Iterable[int],
+    unseen: Iterable[Iterable[UnseenJoin]],
+    *,
+    patients: RecentPatients,
+    visited: Collection[int],
+) -> set[Kind]:
+    """Of all patients that a run may meet. `visited`: plans whose patients may go before others."""
+    kinds: set[Kind] = {(plan_id, None) for plan_id in plan_ids}
+    kinds.update(zip(pool.waiting, pool.classes or repeat(None), strict=False))
+    for doctor in pool.doctors:
+        kinds.update([(visit.plan_id, visit.patient_class) for visit in doctor.visits])
+    # Unseen patients may join any plan of the group, also of another account.
+    kinds.update(join.kind for joins in unseen for join in joins)
+    if visited:
+        kinds.update(patients.kinds)
+        kinds.update((plan_id, None) for plan_id in visited)
+    return kinds
+
+
+def _teams_of(staff: Iterable[Doctor], visits: VisitParts, plan_ids: Iterable[int]) -> _Teams:
+    by_plans: dict[frozenset[int] | None, list[list[float] | None]] = {}
+    for number, doctor in enumerate(staff):
+        by_plans.setdefault(doctor.plan_ids, []).extend(visits.rests_of(doctor, number))
+    return _Teams(
+        serving={
+            plan_id: tuple(
+                [i for i, served in enumerate(by_plans) if served is None or plan_id in served]
+            )
+            for plan_id in plan_ids
+        },
+        slots=[len(rests) for rests in by_plans.values()],
+        starts=_starts_of(by_plans.values(), visits.runs),
+    )
+
+
+def _starts_of(
+    teams: Iterable[Sequence[list[float] | None]], runs: int
+) -> list[list[tuple[float, ...]]]:
+    """By run and team, when each slot is free for the first patient in the line."""
+    in_order = cycle(shuffles(runs, Draw.LENGTH))
+    now = (0.0,) * runs
+    by_team = []
+    for rests in teams:
+        slots = [draw(rest) if rest else now for rest, draw in zip(rests, in_order, strict=False)]
+        by_team.append(list(zip(*slots, strict=True)))
+    return [list(starts) for starts in zip(*by_team, strict=True)] or [[]] * runs
+
+
+def _line_of(pool: DoctorPool, teams: _Teams, leaving: AbandonmentModel) -> _WaitingLine:
+    size = len(pool.waiting)
+    everyone = zip(
+        pool.waiting,
+        pool.classes or [None] * size,
+        pool.waited or [0.0] * size,
+        pool.priorities or [0] * size,
+        strict=True,
+    )
+    serving = teams.serving
+    # Patients that no doctor on duty serves take no turn.
+    line = [one for one in everyone if serving[one[0]]]
+    priorities = [priority for *_, priority in line]
+    order = None
+    if len(set(priorities)) > 1:
+        order = sorted(range(len(line)), key=lambda place: -priorities[place])
+    by_class = leaving.rates_by_class(pool)
+    return _WaitingLine(
+        kinds=[(plan_id, patient_class) for plan_id, patient_class, _, _ in line],
+        waited=[seconds for _, _, seconds, _ in line],
+        order=order,
+        rates=[by_class.get(one[1], 1.0) for one in line] if by_class else None,
+        counts=Counter((plan_id, priority) for plan_id, *_, priority in line),
+    )
 
 
 def _serve(teams: list[Team], line: Iterable[_Patient], model: AbandonmentModel) -> None:

@@ -4,11 +4,11 @@ deleting old rows.
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
 
-from sqlalchemy import ColumnElement, Select, Table, and_, delete, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Select, Table, and_, delete, func, not_, or_, select, tuple_
 
 from frontdesk.db import Tx
 from frontdesk.db.sets import (
@@ -35,6 +35,9 @@ from frontdesk.queues.tables import duties, encounters, estimate_log, queue_even
 from frontdesk.text import stored_time
 
 PAGE = 1000
+# By so much a patient may have joined ahead of our clock: a sender's is ahead by SKEW at most, but
+# ours may have been set back since.
+MOST_AHEAD = timedelta(hours=2)
 
 Record = TypeVar("Record", QueueEvent, Duty)
 
@@ -145,34 +148,34 @@ def _divided(tx: Tx, table: Table, rows: Sequence[Row]) -> tuple[list[Row], list
     return numbered, [row for row in rows if row["id"] is not None]
 
 
-def list_on_duty(tx: Tx) -> Sequence[Any]:
-    """The doctors on duty (`provider_group_id`, `doctor`, `since_at`), by provider group and start."""
-    columns = duties.c
-    query = select(columns.provider_group_id, columns.doctor, columns.on_at.label("since_at"))
-    query = query.where(columns.on_duty).order_by(
-        columns.provider_group_id, columns.on_at, columns.doctor
-    )
-    return tx.execute(query).all()
-
-
-def list_waiting(tx: Tx, now: datetime) -> Sequence[Any]:
+def list_waiting(tx: Tx, now: datetime, *, booked: bool = False) -> Sequence[Any]:
     """The patients in the line (`plan_id`, `patient`, `joined_at`, `patient_class`, `priority`), by
     plan in the order in which they are served; without booked patients whose time has not come.
+    `booked`: these instead, by plan and by their time, which is `joined_at`.
     """
     columns = encounters.c
+    in_line = is_in_line(now, now + MOST_AHEAD)
     query = select(columns.plan_id, columns.visit.label("patient"), columns.joined_at)
     query = query.add_columns(columns.patient_class, columns.priority)
-    query = query.where(columns.state == EncounterState.WAITING.value, is_in_line(now))
-    in_turn = columns.priority.desc(), columns.joined_at, columns.visit
+    query = query.where(
+        columns.state == EncounterState.WAITING.value, not_(in_line) if booked else in_line
+    )
+    in_turn: list[ColumnElement[Any]] = [columns.joined_at, columns.visit]
+    if not booked:
+        in_turn.insert(0, columns.priority.desc())
     return tx.execute(query.order_by(columns.plan_id, *in_turn)).all()
 
 
-def is_in_line(now: Any) -> ColumnElement[bool]:
+def is_in_line(now: Any, latest: Any) -> ColumnElement[bool]:
     """Of waiting patients: not a booked one whose time has not come. A patient that joined by a
-    sender's clock that is ahead of ours is in the line at once.
+    clock that is ahead of ours is in the line at once. `latest`: `now` and MOST_AHEAD.
     """
     columns = encounters.c
-    return or_(columns.joined_at <= now, columns.joined_at <= columns.last_event_at)
+    # The bound keeps the bookings of later days out of the range of the index that is read.
+    return and_(
+        columns.joined_at <= latest,
+        or_(columns.joined_at <= now, columns.joined_at <= columns.last_event_at),
+    )
 
 
 def list_in_visit(tx: Tx) -> Sequence[Any]:

@@ -2,7 +2,7 @@
 there ever were.
 
 The statements are built once: to build them took longer than to run them. Their parameters:
-`groups`, `now`, `since` (the earliest time that counts) and `most` rows.
+`groups`, `now`, `since` and `latest` (the earliest and the latest time that count) and `most` rows.
 """
 
 from collections import defaultdict
@@ -10,20 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, TypeVar
 
-from sqlalchemy import (
-    BindParameter,
-    ColumnElement,
-    ScalarSelect,
-    String,
-    Table,
-    and_,
-    bindparam,
-    case,
-    cast,
-    func,
-    literal,
-    select,
-)
+from sqlalchemy import ColumnElement, String, and_, bindparam, case, cast, func, literal, select
 
 from frontdesk.db import Tx
 from frontdesk.db.sets import SameKey, find_set
@@ -46,8 +33,9 @@ from frontdesk.queues.model import (
     EncounterState,
     EventType,
 )
-from frontdesk.queues.store.events import is_in_line
-from frontdesk.queues.tables import duties, encounters, queue_events
+from frontdesk.queues.store.duties import DUTY_EVENTS, GROUPS, NOW, ON_DUTY, SINCE
+from frontdesk.queues.store.events import MOST_AHEAD, is_in_line
+from frontdesk.queues.tables import encounters, queue_events
 from frontdesk.reach import Reach
 
 RECENT = timedelta(seconds=RECENT_SECONDS)
@@ -57,13 +45,9 @@ ByGroup = defaultdict[int, list[Of]]
 
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 _OVER = (EncounterState.IN_VISIT.value, EncounterState.ENDED.value, EncounterState.LEFT.value)
-_GROUPS: BindParameter[Any] = bindparam("groups", expanding=True)
-_SINCE: BindParameter[Any] = bindparam("since")
-_NOW: BindParameter[Any] = bindparam("now")
 
 _encounter = encounters.c
 _event = queue_events.c
-_duty = duties.c
 
 
 def _is_now(state: EncounterState) -> ColumnElement[bool]:
@@ -77,42 +61,8 @@ def _is_visit(columns: Any) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
     return columns.state == EncounterState.ENDED.value, columns.started_at.is_not(None)
 
 
-_OF_GROUPS = _encounter.provider_group_id.in_(_GROUPS)
+_OF_GROUPS = _encounter.provider_group_id.in_(GROUPS)
 
-
-def _first_start(of: Table, since: Any) -> ScalarSelect[Any]:
-    """The time of the first visit.started since then, of the doctor of a row of the table."""
-    start = queue_events.alias("start").c
-    return (
-        select(func.min(start.at))
-        .where(
-            SameKey(start.doctor, of.c.doctor),
-            SameKey(start.provider_group_id, of.c.provider_group_id),
-            start.at >= since,
-            start.type == EventType.VISIT_STARTED.value,
-        )
-        .correlate(of)
-        .scalar_subquery()
-    )
-
-
-# The expected end of the present pause: a pause ends at `until`, and before it when the doctor
-# comes on duty again or starts a visit.
-_paused_until = case(
-    (
-        and_(
-            _duty.paused_until > _NOW,
-            _duty.paused_at >= _duty.on_at,
-            _first_start(duties, _duty.paused_at).is_(None),
-        ),
-        _duty.paused_until,
-    )
-)
-ON_DUTY = (
-    select(*_duty["provider_group_id", "doctor", "plan_ids", "capacity", "on_at"])
-    .add_columns(_paused_until)
-    .where(_duty.provider_group_id.in_(_GROUPS), _duty.on_duty)
-)
 
 # When the start of the visit was reported; of one that was handed over, its first.
 _reported_at = (
@@ -130,7 +80,7 @@ _reported_at = (
 ONGOING_VISITS = (
     select(*_encounter["provider_group_id", "doctor", "plan_id", "patient_class"])
     .add_columns(*_encounter["started_at", "joined_at"], _reported_at)
-    .where(_OF_GROUPS, _is_now(EncounterState.IN_VISIT), _encounter.started_at > _SINCE)
+    .where(_OF_GROUPS, _is_now(EncounterState.IN_VISIT), _encounter.started_at > SINCE)
     .order_by(_encounter.started_at.desc(), _encounter.visit)
 )
 
@@ -159,7 +109,10 @@ WAITING = (
         ),
     )
     .where(
-        _OF_GROUPS, _is_now(EncounterState.WAITING), _encounter.joined_at > _SINCE, is_in_line(_NOW)
+        _OF_GROUPS,
+        _is_now(EncounterState.WAITING),
+        _encounter.joined_at > SINCE,
+        is_in_line(NOW, bindparam("latest")),
     )
     .group_by(_encounter.provider_group_id)
 )
@@ -180,7 +133,7 @@ _since = (
         plans.c.id,
         func.coalesce(_oldest, literal(_BEGINNING, _encounter.ended_at.type)).label("at"),
     )
-    .where(plans.c.provider_group_id.in_(_GROUPS))
+    .where(plans.c.provider_group_id.in_(GROUPS))
     .cte("since")
     .prefix_with("MATERIALIZED")
 )
@@ -201,21 +154,9 @@ PAST_WAITS = (
         *_encounter["provider_group_id", "state", "joined_at", "started_at", "ended_at"],
         *_encounter["plan_id", "patient_class", "priority"],
     )
-    .where(_OF_GROUPS, _encounter.state.in_(_OVER), _encounter.joined_at >= _SINCE)
+    .where(_OF_GROUPS, _encounter.state.in_(_OVER), _encounter.joined_at >= SINCE)
     .order_by(_encounter.joined_at.desc())
     .limit(bindparam("most"))
-)
-
-# Of a pause, the first visit that the doctor started since its beginning.
-_visit_in_pause = case(
-    (_event.type == EventType.DOCTOR_PAUSED.value, _first_start(queue_events, _event.at))
-)
-# At one instant a shift ends before the next begins, and a pause begins after it.
-DUTY_EVENTS = (
-    select(*_event["provider_group_id", "doctor", "type", "at", "until"])
-    .add_columns(_visit_in_pause)
-    .where(_event.visit.is_(None), _event.provider_group_id.in_(_GROUPS), _event.at >= _SINCE)
-    .order_by(_event.at, _event.type, _event.until)
 )
 
 
@@ -328,7 +269,7 @@ def _ongoing_visits(
 
 def _waiting(tx: Tx, groups: Collection[int], now: datetime) -> defaultdict[int, _GroupLine]:
     lines: defaultdict[int, _GroupLine] = defaultdict(_GroupLine)
-    values = {"groups": groups, "since": now - LONGEST_WAIT, "now": now}
+    values = {"groups": groups, "since": now - LONGEST_WAIT, "now": now, "latest": now + MOST_AHEAD}
     for group, terms, times in tx.execute(WAITING, values):
         waited = [_ago(datetime.fromisoformat(joined_at), now) for joined_at in times.split(",")]
         if "/" not in terms:
@@ -414,6 +355,8 @@ def _resumed(events: Iterable[Sequence[Any]], now: datetime) -> ByGroup[tuple[st
     ends: dict[tuple[int, str], datetime] = {}
     resumed: ByGroup[tuple[str, float]] = defaultdict(list)
     for group, doctor, type_, at, until, start in events:
+        if type_ == EventType.DOCTOR_PAUSED and at > now:
+            continue  # by a sender's clock that is ahead of ours: not yet
         end = ends.pop((group, doctor), None)
         if end is not None and (end < at or type_ == EventType.DOCTOR_ON_DUTY):
             resumed[group].append((doctor, _ago(min(end, at), now)))

@@ -111,23 +111,13 @@ def _outcome(row: Any) -> WaitOutcome:
     """The estimate for the patient's class where the plan had one, else that for anyone."""
     classes = row.classes or {}
     own = row.patient_class if row.patient_class in classes else None
-    given = (
-        WaitEstimate(
-            row.estimate_seconds, row.low_seconds, row.high_seconds, basis_of_json(row.basis)
-        )
-        if own is None
-        else estimate_of_json(classes[own])
-    )
-    return WaitOutcome(
-        row.plan_id,
-        row.joined_at,
-        given.seconds,
-        (row.started_at - row.joined_at).total_seconds(),
-        given.low_seconds,
-        given.high_seconds,
-        given.basis,
-        own,
-    )
+    if own is not None:
+        estimate = estimate_of_json(classes[own])
+    else:
+        basis = basis_of_json(row.basis)
+        estimate = WaitEstimate(row.estimate_seconds, row.low_seconds, row.high_seconds, basis)
+    waited = (row.started_at - row.joined_at).total_seconds()
+    return WaitOutcome(row.plan_id, row.joined_at, estimate, waited, own)
 
 
 def list_estimates_at(

@@ -96,9 +96,8 @@
       const isSent = loaded === total;
       words.textContent = isSent ? "Sent. It is being stored." : `${mib(loaded)} of ${mib(total)} MiB are sent.`;
     });
-    request.addEventListener("error", async () => {
-      // A refusal does not arrive while a large file is still sent: this page tells whether the session
-      // or the right has ended.
+    const breakOff = async () => {
+      // What the service said has not arrived: this page tells whether the session or the right has ended.
       const headers = { "X-Frontdesk-Refresh": "timer" };
       const options = { headers, credentials: "same-origin", cache: "no-store" };
       const answer = await fetch(location.href, options).catch(() => null);
@@ -106,10 +105,12 @@
       line.hidden = true;
       brokeOff.hidden = false;
       isPaused = false;
-    });
+    };
+    request.addEventListener("error", breakOff);
     request.addEventListener("load", () => {
       if (request.status < 400) return location.assign(request.responseURL);
       const page = new DOMParser().parseFromString(request.responseText, "text/html");
+      if (!page.body.classList.contains("framed")) return breakOff(); // a proxy's own page
       document.title = page.title;
       document.body.replaceWith(page.body);
     });
