@@ -21,7 +21,7 @@ from frontdesk.privacy.model import Person
 from frontdesk.reach import EVERY
 from frontdesk.users.model import Role
 from tests.conftest import Api, SetClock
-from tests.console.browsing import Browser
+from tests.console.browsing import Browser, words_of
 from tests.console.conftest import SignIn
 from tests.console.persons import MARKED, MARKERS, PeopleDesk, actions
 from tests.factories import Customer, make_customer, member_body
@@ -52,6 +52,13 @@ def invitation(db: Database, member_id: int) -> Invitation:
 def open_record(browser: Browser, page: str) -> None:
     browser.open(page).send(page + "/open", reason="correction", case="C-1")
     assert "Open until" in browser.page
+
+
+def fault_of(browser: Browser, field: str) -> str:
+    """The words beside a field of the page's form."""
+    found = re.search(f'<span class="fault" id="{field}-fault">(.*?)</span>', browser.page)
+    assert found, field
+    return words_of(found[1])
 
 
 def match(browser: Browser, page: str, *fields: str) -> None:
@@ -147,9 +154,7 @@ def test_a_rule_stands_at_its_field_with_the_text_kept(
     browser = sign_in(Role.EDITOR).open(page + "/correct")
     browser.send(page + "/correct", **{field: text})
     assert browser.status == 422
-    found = re.search(f'id="{field}-fault">▲ ([^<]+)<', browser.page)
-    assert found
-    assert rule in found[1]
+    assert rule in fault_of(browser, field)
     assert browser.form(page + "/correct")[field] == text
     assert stored(db, id_) == before
 
@@ -222,10 +227,8 @@ def test_an_end_without_a_good_day_does_nothing(
     page = desk.page_of(id_)
     browser = sign_in(Role.EDITOR).open(page + "/end")
     browser.send(page + "/end", on=day)
-    found = re.search('id="on-fault">▲ ([^<]+)<', browser.page)
     assert browser.status == 422
-    assert found
-    assert rule in found[1].lower()
+    assert rule in fault_of(browser, "on").lower()
     assert stored(db, id_)["expiry_date"] is None
 
 
@@ -364,7 +367,7 @@ def test_a_rename_names_the_field_of_its_form_only(
     browser = sign_in(Role.EDITOR).open(page + "/rename")
     browser.send(page + "/rename", external_id=text)
     assert browser.status == 422
-    assert browser.page.count("▲") == 1
+    assert browser.page.count('class="fault"') == 1
     assert "member_id:" not in browser.page
     assert "null" not in browser.page
 

@@ -166,6 +166,9 @@ DEFINED: dict[str, tuple[list[Step], dict[str, Any]]] = {
     "a patient that left has none of its last wait": (
         [visit(JOINED, 1, patient_class="urgent", priority=5), visit(LEFT, 5), visit(JOINED, 9)],
         {"line": [1, 0], "terms": (None, 0)}),
+    "nor has one that is seen after all": (
+        [visit(JOINED, 1, patient_class="urgent", priority=5), visit(LEFT, 5), start(9)],
+        {"terms": (None, 0)}),
     "a joining during a visit changes neither": (
         [visit(JOINED, 1, patient_class="new"), start(3), visit(JOINED, 5, patient_class="urgent")],
         {"terms": ("new", 0)}),

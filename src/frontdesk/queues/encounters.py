@@ -114,11 +114,15 @@ def _leave(encounter: Encounter[Any], event: AnyEvent) -> None:
 
 def _start(encounter: Encounter[Any], event: AnyEvent) -> None:
     """A second start hands the visit over to another doctor. A start without a wait before it
-    measures no wait, and so does that of a booked patient before its time.
+    measures no wait, and so does that of a booked patient before its time. Class and priority are
+    those of the wait.
     """
     encounter.doctor = event.doctor
     if encounter.state is EncounterState.IN_VISIT:
         return
+    if encounter.state is not EncounterState.WAITING:
+        encounter.patient_class = None
+        encounter.priority = 0
     if not encounter.waits_for(event.plan_id) or encounter.is_booked_at(event.at):
         encounter.joined_at = None
     encounter.plan_id = event.plan_id or 0
