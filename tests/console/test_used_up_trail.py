@@ -2,14 +2,13 @@
 refused.
 """
 
-import math
-
 import pytest
 
 from frontdesk.app import App
 from frontdesk.audit import last_entry_id
 from frontdesk.console.routes import PLACES
 from frontdesk.files.model import EligibilityFile
+from frontdesk.usage.counter import count
 from frontdesk.users.model import Role
 from tests.conftest import Api, SetClock
 from tests.console.browsing import Browser
@@ -18,6 +17,8 @@ from tests.console.drafted import begin, census
 from tests.console.held import hold_file, path_of
 from tests.factories import Customer, member_body
 from tests.files.loading import Desk
+
+MORE_THAN_A_DAY = 2**50  # bytes of history that an account may add
 
 # Pages that are entries themselves: the trail, an open record, a list with open names.
 OF_ACCOUNT = "/console/accounts/{account_id}"
@@ -41,11 +42,9 @@ def member_id(api: Api, customer: Customer) -> int:
 
 
 def use_up(app: App, customer: Customer, clock: SetClock) -> None:
-    """As the counter is once the trail is used up, and no request reads the day's totals anew."""
-    counter = app.usage
-    counter.due_at = math.inf
-    counter.without_trail = frozenset({customer.account_id})
-    counter._totals_of = clock().date().isoformat()
+    """Stored, as the service reads the day's totals anew every few seconds."""
+    count(app.db.engine, customer.account_id, history=MORE_THAN_A_DAY)
+    app.usage.save(app.db, clock())
 
 
 def place_of(customer: Customer) -> str:
