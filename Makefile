@@ -8,6 +8,8 @@ JOBS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1) + 1)')
 # A process gets the next test as it has done one: the times of tests differ by a factor of a thousand. Those in the browser are one
 # group, so that one process runs them and one browser starts.
 SPREAD := --dist loadgroup
+# A test that hangs for 15 minutes fails, and says where each thread waits.
+NO_HANG := -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true
 BIN := .venv/bin
 DIST ?= dist
 PICTURES ?= docs/pictures
@@ -42,7 +44,7 @@ run: .venv/ready-to-run ## The service with a demo account, on http://127.0.0.1:
 	@exec $(BIN)/frontdesk demo --serve --port $(PORT)
 
 test: setup ## Every test, on SQLite and PostgreSQL
-	@$(BIN)/pytest -n $(JOBS) $(SPREAD)
+	@$(BIN)/pytest -n $(JOBS) $(SPREAD) $(NO_HANG)
 
 lab: setup ## Tests with Debian's nginx, Postfix, PostgreSQL, ...: as root it installs those that are missing, elsewhere it names them
 	@sh tests/lab/install.sh
