@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from frontdesk.console import uploads as console_uploads
-from frontdesk.db import Database
+from frontdesk.db import Database, Tx
 from frontdesk.files.drafts import unfinished_drafts
 from frontdesk.files.drafts.steps import (
     DraftKey,
@@ -291,21 +291,30 @@ def test_an_upload_that_was_discarded_or_applied_makes_room_at_once(
     assert send_file(editor.open(uploads), uploads, CENSUS).status == 429
 
 
+@pytest.fixture
+def while_it_arrives(db: Database, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Has this done, in a transaction, when an upload's first bytes are read."""
+
+    def do(work: Callable[[Tx], object]) -> None:
+        read_start = console_uploads._read_start
+
+        async def work_and_read(pieces: Any) -> bytes:
+            with db.write() as tx:
+                work(tx)
+            return await read_start(pieces)
+
+        monkeypatch.setattr(console_uploads, "_read_start", work_and_read)
+
+    return do
+
+
 def test_a_user_who_is_ended_while_a_file_arrives_leaves_nothing(
     editor: Browser,
     uploads: str,
-    db: Database,
     drafts: Callable[[], list[int]],
-    monkeypatch: pytest.MonkeyPatch,
+    while_it_arrives: Callable[..., None],
 ) -> None:
-    read_start = console_uploads._read_start
-
-    async def end_and_read(pieces: Any) -> bytes:
-        with db.write() as tx:
-            delete_sessions(tx, 1)
-        return await read_start(pieces)
-
-    monkeypatch.setattr(console_uploads, "_read_start", end_and_read)
+    while_it_arrives(lambda tx: delete_sessions(tx, 1))
     send_file(editor, uploads, CENSUS)
     assert (editor.status, "Your session has ended. Nothing was done." in editor.page) == (
         401,
@@ -317,19 +326,11 @@ def test_a_user_who_is_ended_while_a_file_arrives_leaves_nothing(
 def test_a_role_that_is_taken_while_a_file_arrives_leaves_nothing(
     editor: Browser,
     uploads: str,
-    db: Database,
     drafts: Callable[[], list[int]],
-    monkeypatch: pytest.MonkeyPatch,
+    while_it_arrives: Callable[..., None],
 ) -> None:
     """Another role ends the sessions; one that lives on would have to have the right all the same."""
-    read_start = console_uploads._read_start
-
-    async def take_and_read(pieces: Any) -> bytes:
-        with db.write() as tx:
-            change_user(tx, 1, roles=role_times({Role.VIEWER: NOW}))
-        return await read_start(pieces)
-
-    monkeypatch.setattr(console_uploads, "_read_start", take_and_read)
+    while_it_arrives(lambda tx: change_user(tx, 1, roles=role_times({Role.VIEWER: NOW})))
     send_file(editor, uploads, CENSUS)
     assert (editor.status, "It is for: editor" in editor.page) == (403, True)
     assert drafts() == []

@@ -62,15 +62,14 @@ class Remembered:
     rows differ.
     """
 
-    def __init__(self, most: int = REMEMBERED) -> None:
-        self._most = most
+    def __init__(self) -> None:
         self._made: OrderedDict[Hashable, tuple[object, Any]] = OrderedDict()
 
     def get(self, key: Hashable, source: object, make: Callable[[], Answer]) -> Answer:
         known = self._made.get(key)
         if known is None or known[0] != source:
             known = self._made[key] = (source, make())
-            if len(self._made) > self._most:
+            if len(self._made) > REMEMBERED:
                 self._made.popitem(last=False)
         answer: Answer = known[1]
         return answer
