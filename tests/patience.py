@@ -14,14 +14,25 @@ PATIENCE_SECONDS = 120.0
 
 
 def wait_until(
-    condition: Callable[[], object], what: str, *, at_earliest_after: float = 0.0
+    condition: Callable[[], object],
+    what: str,
+    *,
+    at_earliest_after: float = 0.0,
+    progress: Callable[[], object] = lambda: None,
 ) -> None:
     """Return when `condition()` holds. Raises RuntimeError, naming `what` was waited for, when it
     never does. `at_earliest_after`: seconds that pass before it may hold, by the product's rules.
+
+    Where there is more to do in a longer run, `progress()` tells how far it has come: patience is
+    for what stands still.
     """
     deadline = time.monotonic() + at_earliest_after + PATIENCE_SECONDS
+    reached = progress()
     while not condition():
-        if time.monotonic() > deadline:
+        now = time.monotonic()
+        if reached != (reached := progress()):
+            deadline = now + PATIENCE_SECONDS
+        if now > deadline:
             raise RuntimeError(f"waited in vain for {what}")
         time.sleep(0.005)
 

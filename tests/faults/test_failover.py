@@ -133,12 +133,16 @@ def test_a_failover_under_load_loses_nothing_that_was_acknowledged(
                 print(f"{what}: {time.monotonic() - promoted_at:.1f} s after the promotion")  # noqa: T201
             members.wait_for(100)
             events.wait_for(50)
-        wait_until(lambda: file()["state"] == "done", "the file")
-        # A claim that is stored, but was never answered, ends with its lease; then its mails go on.
         wait_until(
-            lambda: pair.count("SELECT count(*) FROM invitations WHERE state <> 'sent'") == 0,
+            lambda: file()["state"] == "done", "the file", progress=lambda: file()["rows_done"]
+        )
+        # A claim that is stored, but was never answered, ends with its lease; then its mails go on.
+        unsent = partial(pair.count, "SELECT count(*) FROM invitations WHERE state <> 'sent'")
+        wait_until(
+            lambda: unsent() == 0,
             "all mails",
             at_earliest_after=DeliveryPolicy("example.com").lease_seconds,
+            progress=unsent,
         )
         assert file()["counts"] == {"created": ROWS}
     check_promises(pair, members, events, relay)

@@ -72,7 +72,8 @@ def test_a_killed_worker_is_followed_by_another_that_applies_every_row_once(
             worker.join()
         start()
         for desk, file in handed:
-            wait_until(partial(is_settled, desk, file), "the file")
+            progress = partial(rows_done, desk, file)
+            wait_until(partial(is_settled, desk, file), "the file", progress=progress)
     for n, (desk, file) in enumerate(handed):
         check(desk, desk.reread(file), rows, first=1000 * n, accounts=accounts)
 
@@ -91,7 +92,7 @@ def test_a_killed_database_leaves_a_file_that_goes_on_after_the_last_chunk() -> 
                 server.start()
 
         desk.options = replace(desk.options, chunk_rows=50, on_progress=kill_now_and_then)
-        wait_until(lambda: ended(desk, file), "the file")
+        wait_until(lambda: ended(desk, file), "the file", progress=lambda: len(left))
         check(desk, desk.reread(file), rows)
         assert left == []
         db.close()
@@ -107,6 +108,10 @@ def is_past(desk: Desk, before: EligibilityFile, *, chunks: int) -> bool:
 
 def is_settled(desk: Desk, file: EligibilityFile) -> bool:
     return desk.reread(file).state not in ("waiting", "running")
+
+
+def rows_done(desk: Desk, file: EligibilityFile) -> int:
+    return desk.reread(file).rows_done
 
 
 def ended(desk: Desk, file: EligibilityFile) -> bool:
