@@ -116,9 +116,7 @@ def test_files_of_two_accounts_are_each_loaded_once_and_reported_by_the_other_ho
             return call(port, "GET", path, token=customer.token)[1]["data"]  # noqa: B023 - used at once
 
         wait_until(
-            lambda: file()["state"] == "done",
-            "the file",
-            progress=lambda: file()["rows_done"],
+            lambda: file()["state"] == "done", "the file", progress=lambda: file()["rows_done"]
         )
         assert file()["counts"] == {"created": ROWS}
     assert len(stored(hosts.db, histories) - before) == 2 * ROWS

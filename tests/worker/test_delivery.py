@@ -3,18 +3,25 @@ the sandbox make of it.
 """
 
 from collections import Counter
+from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from sqlalchemy import insert, update
 
+from frontdesk.db import Database, Tx
 from frontdesk.db.engine import write_alone
+from frontdesk.errors import Unavailable
+from frontdesk.invitations.delivery import get_invitation
 from frontdesk.invitations.model import DeliveryReport, ReportEffect, ReportEvent
 from frontdesk.invitations.reports import receive_report
 from frontdesk.invitations.tables import delivery_reports, invitations
 from frontdesk.mail.model import AnswerLost, MailMessage, RelayRefused
 from frontdesk.mailbox import list_messages
 from frontdesk.mailbox.catcher import MailCatcher
+from frontdesk.reach import EVERY
+from frontdesk.worker import delivery
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions
 from tests.invitations.mails import links_of, suppressed
 from tests.mail.memory import failing
@@ -83,6 +90,30 @@ def test_a_mail_with_a_lost_answer_is_sent_once_more_after_a_day(post: Post) -> 
         assert (post.row()["state"], post.row()["losses"]) == ("ambiguous", losses)
     first, second = taken
     assert (first.message_id, links_of(first)) == (second.message_id, links_of(second))
+
+
+def test_commits_whose_answer_is_lost_keep_back_no_mail(
+    post: Post, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commits = []
+
+    def commit_unheard(db: Database, work: Callable[[Tx], Any]) -> Any:
+        """Each commit is stored; the answers of the offer and of the outcome are lost."""
+        result = write_alone(db, work)
+        commits.append(work)
+        if len(commits) in (2, 4):
+            raise Unavailable("The connection was lost.", outcome_unknown=True)
+        return result
+
+    monkeypatch.setattr(delivery, "write_alone", commit_unheard)
+    monkeypatch.setattr(delivery, "DATABASE_RETRY_SECONDS", 0.0)
+    post.enrol()
+    post.worker().turn()
+    assert len(commits) == 5  # the claim, and the offer and the outcome twice each
+    assert post.states() == ["sent"]
+    assert len(post.mailer.messages) == 1
+    _, steps = write_alone(post.db, lambda tx: get_invitation(tx, EVERY, post.row()["id"]))
+    assert [step.to_state for step in steps] == ["claimed", "offered", "sent"]
 
 
 def report(post: Post, event: ReportEvent) -> ReportEffect:

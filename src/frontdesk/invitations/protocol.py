@@ -344,7 +344,8 @@ def offer_and_settle(
 
     `offered` is committed before DATA. Returns the ids of the offered ones that may go on, and what
     to call before they do (`_count_offer`). An invitation that was cancelled meanwhile, or has lost
-    its lease, is not among them.
+    its lease, is not among them. One that is offered by this claim already is: the commit was
+    stored, and only its answer was lost.
     """
     due_at = now + timedelta(seconds=context.policy.offer_lease_seconds)
     offer = StateChange(
@@ -365,6 +366,9 @@ def offer_and_settle(
         or outcome.invitation.losses > 0
     }
     apply_early_reports(tx, may_have_left, now=now)
+    again = offer._replace(from_state=InvitationState.OFFERED)
+    unheard = [(again, invitation) for invitation in claimed if invitation.id not in written]
+    written |= apply_changes(tx, unheard, now=now, keeps_claim=True)
     granted = {invitation.id for invitation in claimed} & written
     return granted, _count_offer(tx) if granted else None
 
