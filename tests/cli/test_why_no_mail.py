@@ -14,6 +14,7 @@ from frontdesk.config import read_config
 from frontdesk.db import Database
 from frontdesk.eligibility.tables import members
 from frontdesk.invitations import find_of_members, set_deliverability, suppress
+from frontdesk.invitations.delivery_hold import hold
 from frontdesk.invitations.model import (
     DeliveryReport,
     HoldReason,
@@ -23,7 +24,7 @@ from frontdesk.invitations.model import (
     StateChange,
     SuppressionReason,
 )
-from frontdesk.invitations.protocol import apply_changes, hold
+from frontdesk.invitations.protocol import apply_changes
 from frontdesk.invitations.reports import receive_report
 from frontdesk.invitations.tables import delivery_windows, invitations
 from frontdesk.mailbox.catcher import MailCatcher

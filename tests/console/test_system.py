@@ -18,8 +18,8 @@ from frontdesk.db.engine import database_time
 from frontdesk.errors import Unavailable
 from frontdesk.events.tables import webhook_endpoints
 from frontdesk.invitations import save_worker_status
+from frontdesk.invitations.delivery_hold import hold
 from frontdesk.invitations.model import HoldReason, WorkerStatus
-from frontdesk.invitations.protocol import hold
 from frontdesk.system import problems, state
 from frontdesk.users.model import Role
 from tests.conftest import Api, SetClock

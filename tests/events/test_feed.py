@@ -15,7 +15,7 @@ from frontdesk.config import Config
 from frontdesk.db import Database
 from frontdesk.eligibility.people import lock_pair, merge
 from frontdesk.events.model import FEED_START, AccountEventType, NewEvent
-from frontdesk.invitations.protocol import release
+from frontdesk.invitations.delivery_hold import release
 from frontdesk.privacy.model import RetentionKind
 from frontdesk.privacy.retention import RetentionTurn, retention_days
 from frontdesk.reach import EVERY

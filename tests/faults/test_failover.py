@@ -18,14 +18,9 @@ from frontdesk.config import read_config
 from frontdesk.db import Database, database_identity, open_database
 from frontdesk.db.database_identity import FailoverWitness
 from frontdesk.eligibility import find_expired
+from frontdesk.invitations.delivery_hold import find_hold, find_hold_reason
 from frontdesk.invitations.model import DeliveryPolicy, HoldReason
-from frontdesk.invitations.protocol import (
-    DeliveryContext,
-    claim,
-    find_hold,
-    find_hold_reason,
-    seconds_to_work,
-)
+from frontdesk.invitations.protocol import DeliveryContext, claim, seconds_to_work
 from tests.conftest import migrated
 from tests.factories import NOW, lift_immediate_limit, make_customer, make_operator
 from tests.faults.callers import Callers, call, visits

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import update
 
 from frontdesk.db import Database
-from frontdesk.invitations import delivery, protocol
+from frontdesk.invitations import delivery, delivery_hold
 from frontdesk.invitations.delivery import seconds_until_last
 from frontdesk.invitations.hourly_window import HOUR_SECONDS, SECOND_US, SLICES, HourlyWindows
 from frontdesk.invitations.model import (
@@ -129,9 +129,9 @@ def test_while_delivery_is_held_or_off_nothing_is_foretold(post: Post, db: Datab
     post.batches()
     post.enrol(3, immediate=False)
     with db.write() as tx:
-        protocol.hold(tx, HoldReason.BY_OPERATOR)
+        delivery_hold.hold(tx, HoldReason.BY_OPERATOR)
         held = delivery.forecast(tx, post.customer.account_id, now=post.clock())
-        protocol.release(tx)
+        delivery_hold.release(tx)
     post.batches(enabled=False)
     off = db.ask(lambda tx: delivery.forecast(tx, post.customer.account_id, now=post.clock()))
     assert (held.held, held.backlog, held.last_at) == (HoldReason.BY_OPERATOR, 3, None)
@@ -157,5 +157,5 @@ def test_immediate_mail_counts_and_waits_for_no_batch(post: Post, db: Database) 
         tx.execute(update(invitations).values(due_at=later))
     assert forecast().last_at == later
     with db.write() as tx:
-        protocol.hold(tx, HoldReason.BY_OPERATOR)
+        delivery_hold.hold(tx, HoldReason.BY_OPERATOR)
     assert (forecast().immediate, forecast().last_at) == (2, None)

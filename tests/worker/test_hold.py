@@ -12,9 +12,9 @@ from sqlalchemy import update
 
 from frontdesk.db import Database, open_database
 from frontdesk.db.migrate import upgrade
-from frontdesk.invitations import delivery, protocol
+from frontdesk.invitations import delivery, delivery_hold
+from frontdesk.invitations.delivery_hold import find_hold
 from frontdesk.invitations.model import HoldReason
-from frontdesk.invitations.protocol import find_hold
 from frontdesk.invitations.tables import invitations
 from tests.db.statements import statements
 from tests.postgres import Databases
@@ -28,7 +28,7 @@ def held(db: Database) -> HoldReason | None:
 
 def release(db: Database) -> None:
     with db.write() as tx:
-        protocol.release(tx)
+        delivery_hold.release(tx)
 
 
 def test_claimed_and_ambiguous_invitations_of_a_backup_are_held_back(
@@ -121,7 +121,7 @@ def test_a_postgresql_database_that_never_delivered_is_held_elsewhere(postgres: 
 def test_the_worker_says_that_delivery_is_held_and_that_it_goes_on(post: Post) -> None:
     post.enrol()
     with post.db.write() as tx:
-        protocol.hold(tx, HoldReason.BY_OPERATOR)
+        delivery_hold.hold(tx, HoldReason.BY_OPERATOR)
     worker = post.worker()
     assert [worker.turn() for _ in range(3)] == [0, 0, 0]
     release(post.db)
@@ -139,7 +139,7 @@ def test_a_hold_and_its_end_are_logged_although_nothing_waits(post: Post) -> Non
     worker = post.worker()
     assert worker.step() is False
     with post.db.write() as tx:
-        protocol.hold(tx, HoldReason.BY_OPERATOR)
+        delivery_hold.hold(tx, HoldReason.BY_OPERATOR)
     for _ in range(3):
         post.clock.advance(2)
         assert worker.step() is False

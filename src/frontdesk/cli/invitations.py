@@ -51,12 +51,12 @@ from frontdesk.eligibility.people import Values, find_member
 from frontdesk.errors import Fault, FrontdeskError, Invalid, NotFound
 from frontdesk.invitations import (
     delivery,
+    delivery_hold,
     find_of_members,
     find_reports,
     list_invitations,
     list_suppressions,
     model,
-    protocol,
     suppress,
 )
 from frontdesk.invitations import resend as resending
@@ -185,7 +185,7 @@ def forecast(tx: Tx, account: AccountId) -> Output:
 @invitations.change("hold", "")
 def hold(context: CommandContext) -> Output:
     """Hold all delivery from now on, until `invitations release`."""
-    protocol.hold(context.tx, model.HoldReason.BY_OPERATOR)
+    delivery_hold.hold(context.tx, model.HoldReason.BY_OPERATOR)
     context.record("invitations.held")
     return describe({"held": True}, "Nothing is delivered until `frontdesk invitations release`.")
 
@@ -201,7 +201,7 @@ def release(
 ) -> Output:
     """Deliver again, after `invitations hold` or after a backup was restored (docs/operations.md)."""
     held_back = delivery.keep_back(context.tx, now=context.now) if keep_back else 0
-    protocol.release(context.tx)
+    delivery_hold.release(context.tx)
     context.record("invitations.released", kept_back=held_back)
     return describe({"held": False, "kept_back": held_back})
 

@@ -12,6 +12,7 @@ from frontdesk import codes
 from frontdesk.audit import Requester
 from frontdesk.db import Tx
 from frontdesk.errors import FrontdeskError
+from frontdesk.invitations.delivery_hold import find_hold_reason
 from frontdesk.invitations.disclosure import as_shown, steps_as_shown
 from frontdesk.invitations.hourly_window import SECOND_US, HourlyWindows, WindowKey, window_key
 from frontdesk.invitations.model import (
@@ -26,7 +27,7 @@ from frontdesk.invitations.model import (
     InvitationStep,
     StateChange,
 )
-from frontdesk.invitations.protocol import CANCELLABLE, apply_changes, find_hold_reason
+from frontdesk.invitations.protocol import CANCELLABLE, apply_changes
 from frontdesk.invitations.store import account_settings, claims, limits, queries
 from frontdesk.reach import Reach
 

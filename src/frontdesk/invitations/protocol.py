@@ -2,9 +2,8 @@
 way to write it.
 
 A claim is a lease on the database's clock. What a worker writes later counts only while the
-invitation still has the epoch of that claim. Nothing is claimed while delivery is held: by an
-operator, or because this database is a restored or copied one, in which is pending again what was
-sent after the backup was taken (docs/decisions/0030, 0032).
+invitation still has the epoch of that claim. Nothing is claimed while delivery is held
+(`delivery_hold`; docs/decisions/0030).
 """
 
 import math
@@ -18,10 +17,11 @@ from functools import partial
 from itertools import groupby
 
 from frontdesk import events
-from frontdesk.db import Tx, database_identity
+from frontdesk.db import Tx
 from frontdesk.db.database_identity import FailoverWitness
 from frontdesk.events.model import AccountEventType, NewEvent
 from frontdesk.invitations import daily_limit
+from frontdesk.invitations.delivery_hold import HOME_TABLE, count_offer, find_hold, find_hold_reason
 from frontdesk.invitations.hourly_window import HourlyWindows, WindowKey, allowance
 from frontdesk.invitations.message import mailable
 from frontdesk.invitations.model import (
@@ -29,7 +29,6 @@ from frontdesk.invitations.model import (
     AttemptOutcome,
     ClaimedInvitation,
     Delivery,
-    DeliveryHome,
     DeliveryPolicy,
     DeliveryReport,
     HoldReason,
@@ -55,7 +54,6 @@ EVENT_OF = {
     InvitationState.SENT: AccountEventType.INVITATION_SENT,
     InvitationState.FAILED: AccountEventType.INVITATION_BOUNCED,
 }
-_HOME_TABLE = "delivery_home"
 
 # Those of the members whose access ended before a day (`YYYY-MM-DD`); members are above this
 # package.
@@ -92,7 +90,7 @@ class DeliveryContext:
     due_seconds: float = 0.0
     looks_again: bool = False
     ended: Sequence[Change] = ()
-    witness: FailoverWitness = field(default_factory=partial(FailoverWitness, _HOME_TABLE))
+    witness: FailoverWitness = field(default_factory=partial(FailoverWitness, HOME_TABLE))
 
 
 def seconds_to_work(tx: Tx, context: DeliveryContext, *, now: datetime) -> float:
@@ -343,7 +341,7 @@ def offer_and_settle(
     """Write `offered` for some, and what became of others, in the same statements.
 
     `offered` is committed before DATA. Returns the ids of the offered ones that may go on, and what
-    to call before they do (`_count_offer`). An invitation that was cancelled meanwhile, or has lost
+    to call before they do (`count_offer`). An invitation that was cancelled meanwhile, or has lost
     its lease, is not among them. One that is offered by this claim already is: the commit was
     stored, and only its answer was lost.
     """
@@ -370,7 +368,7 @@ def offer_and_settle(
     unheard = [(again, invitation) for invitation in claimed if invitation.id not in written]
     written |= apply_changes(tx, unheard, now=now, keeps_claim=True)
     granted = {invitation.id for invitation in claimed} & written
-    return granted, _count_offer(tx) if granted else None
+    return granted, count_offer(tx) if granted else None
 
 
 def apply_changes(
@@ -543,62 +541,3 @@ def _ambiguous(
     """Held once, so that it can be settled; after a second loss without end."""
     due_at = now + timedelta(seconds=policy.ambiguous_hold_seconds) if losses == 0 else None
     return change._replace(state=InvitationState.AMBIGUOUS, losses=losses + 1, due_at=due_at)
-
-
-def find_hold(tx: Tx, witness: FailoverWitness | None = None) -> HoldReason | None:
-    """Why nothing may be delivered now, None if it may. A suspicion is stored, and holds delivery
-    from then on, unless it is a failover by which the witness knows that nothing was lost.
-    """
-    home = workers.find_home(tx)
-    reason = find_hold_reason(tx, home)
-    if reason is HoldReason.MOVED and witness is not None and witness.saw_failover(tx, home.home):
-        workers.save_home(
-            tx, home=database_identity.database_identity(tx, _HOME_TABLE), held_reason=None
-        )
-        return None
-    if reason is None and home.home is None:
-        release(tx)  # the first delivery of this database: its home is here
-    elif reason is not None and home.held_reason is None:
-        hold(tx, reason)
-    return reason
-
-
-def find_hold_reason(tx: Tx, home: DeliveryHome | None = None) -> HoldReason | None:
-    """Why nothing may be delivered, None if it may; changes nothing."""
-    home = home or workers.find_home(tx)
-    if home.held_reason is not None:
-        return HoldReason(home.held_reason)
-    counter = database_identity.read_counter(tx)
-    if home.home is None:
-        return HoldReason.OLDER if counter else None
-    if home.home != database_identity.database_identity(tx, _HOME_TABLE) or counter is None:
-        return HoldReason.MOVED
-    return HoldReason.OLDER if counter > home.offers else None
-
-
-def hold(tx: Tx, reason: HoldReason) -> None:
-    """Deliver nothing from now on; what workers hold is still finished."""
-    workers.save_home(tx, held_reason=reason.value)
-
-
-def release(tx: Tx) -> None:
-    """Deliver (again): this database's home is where it is now."""
-    workers.save_home(
-        tx, home=database_identity.database_identity(tx, _HOME_TABLE), held_reason=None
-    )
-    events.number_anew(tx)
-    database_identity.set_counter(tx, workers.find_home(tx).offers)
-
-
-def _count_offer(tx: Tx) -> Callable[[], None] | None:
-    """Count a commit after which mail leaves. Call what it returns before any does: it notes the
-    count outside the database.
-
-    None on PostgreSQL, whose identity changes with every restore.
-    """
-    path = database_identity.counter_path(tx)
-    return (
-        None
-        if path is None
-        else partial(database_identity.raise_counter, path, workers.count_offers(tx))
-    )

@@ -22,8 +22,8 @@ from frontdesk.events.model import EndpointBacklog, EndpointState
 from frontdesk.files import count_in_state, count_unfinished
 from frontdesk.files.model import FileState
 from frontdesk.invitations import count_pending_by_account, find_worker_status
+from frontdesk.invitations.delivery_hold import find_hold_reason
 from frontdesk.invitations.model import HoldReason
-from frontdesk.invitations.protocol import find_hold_reason
 from frontdesk.privacy.retention import read_upkeep
 from frontdesk.queues import list_feeds
 from frontdesk.reach import EVERY
