@@ -11,6 +11,7 @@ from frontdesk import deadlines
 from frontdesk.codes import Kind
 from frontdesk.deadlines import PeerDeadlines
 from frontdesk.errors import FrontdeskError, Malformed
+from frontdesk.web import multipart
 from frontdesk.web.multipart import FIELDS_LIMIT_BYTES, MOST_FIELDS, FormWithFile, clean_file_name
 from frontdesk.web.request import Request
 from frontdesk.web.response import HttpError
@@ -234,6 +235,28 @@ def test_the_rest_of_a_file_is_read_to_its_end() -> None:
             await request._receive()
 
     asyncio.run(skip())
+
+
+@pytest.mark.parametrize("bound", ["bytes", "seconds"])
+def test_the_rest_of_a_file_without_end_is_not(bound: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if bound == "bytes":
+        monkeypatch.setattr(multipart, "MOST_REST_BYTES", 50_000)
+    else:
+        monkeypatch.setattr(multipart, "REST_SECONDS", 0.05)
+
+    async def skip() -> None:
+        request = request_of([field("token", "secret") + file(b"")[:-2]])
+        form = FormWithFile(request, largest_file=LARGEST)
+        await form.read_fields()
+
+        async def receive() -> dict[str, Any]:
+            await asyncio.sleep(0.001)
+            return {"type": "http.request", "body": b"x" * 1000, "more_body": True}
+
+        request._receive = receive
+        await form.skip_rest(is_signed_in=True)
+
+    asyncio.run(asyncio.wait_for(skip(), 30))
 
 
 def test_a_file_that_is_declared_too_large_is_refused_after_its_fields_and_read_to_its_end() -> (

@@ -2,6 +2,7 @@
 constant memory at any size. python-multipart finds the parts; what they may be is decided here.
 """
 
+import asyncio
 import logging
 import re
 import sys
@@ -21,6 +22,9 @@ MOST_FIELDS = 50
 FIELDS_LIMIT_BYTES = BODY_LIMIT_BYTES  # of all before the file: fields and the headers of parts
 MOST_HEADERS = 8  # of a part
 LONGEST_HEADER = 4096
+# Of a refused file that a user sends: more is not read to show its reason.
+MOST_REST_BYTES = 4 * 1024**3
+REST_SECONDS = 600.0
 
 # The parser would log each mistake of a sender, who is told of it in the answer.
 logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
@@ -115,12 +119,17 @@ class FormWithFile:
 
     async def skip_rest(self, *, is_signed_in: bool) -> None:
         """Read what is left and let it go: browsers, and proxies that do not buffer, show the answer to
-        a body that was sent to its end. Of a user at the pace of an upload, of a stranger as long as a
-        small body may take.
+        a body that was sent to its end. Of a user at the pace of an upload, up to MOST_REST_BYTES and
+        REST_SECONDS; of a stranger as long as a small body may take.
         """
-        with suppress(HttpError), nullcontext() if is_signed_in else self._request.arriving():
-            async for _ in self._pieces:
-                pass
+        left = MOST_REST_BYTES
+        arriving = nullcontext() if is_signed_in else self._request.arriving()
+        with suppress(HttpError, TimeoutError), arriving:
+            async with asyncio.timeout(REST_SECONDS):
+                async for piece in self._pieces:
+                    left -= len(piece)
+                    if left < 0:
+                        return
 
     def _parse_fields(self, piece: bytes) -> None:
         """Raises Malformed, HttpError for what comes before the file. What is wrong with the file, whose
