@@ -29,8 +29,10 @@ def wait_until(
     deadline = time.monotonic() + at_earliest_after + PATIENCE_SECONDS
     reached = progress()
     while not condition():
+        reached_before = reached
+        reached = progress()
         now = time.monotonic()
-        if reached != (reached := progress()):
+        if reached != reached_before:
             deadline = now + PATIENCE_SECONDS
         if now > deadline:
             raise RuntimeError(f"waited in vain for {what}")

@@ -21,9 +21,7 @@ def find_hold(tx: Tx, witness: FailoverWitness | None = None) -> HoldReason | No
     home = workers.find_home(tx)
     reason = find_hold_reason(tx, home)
     if reason is HoldReason.MOVED and witness is not None and witness.saw_failover(tx, home.home):
-        workers.save_home(
-            tx, home=database_identity.database_identity(tx, HOME_TABLE), held_reason=None
-        )
+        _save_home_here(tx)
         return None
     if reason is None and home.home is None:
         release(tx)  # the first delivery of this database: its home is here
@@ -52,11 +50,15 @@ def hold(tx: Tx, reason: HoldReason) -> None:
 
 def release(tx: Tx) -> None:
     """Deliver (again): this database's home is where it is now."""
-    workers.save_home(
-        tx, home=database_identity.database_identity(tx, HOME_TABLE), held_reason=None
-    )
+    _save_home_here(tx)
     events.number_anew(tx)
     database_identity.set_counter(tx, workers.find_home(tx).offers)
+
+
+def _save_home_here(tx: Tx) -> None:
+    """End a hold, and take the present identity of the database as that of its home."""
+    here = database_identity.database_identity(tx, HOME_TABLE)
+    workers.save_home(tx, home=here, held_reason=None)
 
 
 def count_offer(tx: Tx) -> Callable[[], None] | None:

@@ -342,8 +342,8 @@ def offer_and_settle(
 
     `offered` is committed before DATA. Returns the ids of the offered ones that may go on, and what
     to call before they do (`count_offer`). An invitation that was cancelled meanwhile, or has lost
-    its lease, is not among them. One that is offered by this claim already is: the commit was
-    stored, and only its answer was lost.
+    its lease, is not among them. One that this claim has offered before is: that commit was stored,
+    and only its answer was lost.
     """
     due_at = now + timedelta(seconds=context.policy.offer_lease_seconds)
     offer = StateChange(
